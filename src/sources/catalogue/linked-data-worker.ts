@@ -7,7 +7,7 @@ import { isObject } from '../../util/json.ts';
 import { countText } from '../../util/plural.ts';
 import { beat, type Cancellable } from '../../util/worker-pool.ts';
 import { joined, noPaging, type Paging, pagingOf } from './paging.ts';
-import { type FlatNode, nodesOfRdf, Unreadable } from './rdf.ts';
+import { decoded, type FlatNode, nodesOfRdf, Unreadable } from './rdf.ts';
 import { type CatalogueEntry, catalogueLimits, type Said } from './read-catalogue.ts';
 
 /** Contexts that apply at one place: in one list, or inside each other. Real documents have a few. */
@@ -127,15 +127,13 @@ const answerOf = (nodes: FlatNode[], document?: NodeObject): LinkedDataAnswer =>
 });
 
 const documentOf = (bytes: Uint8Array): NodeObject => {
-  const attempt = <T>(what: string, read: () => T): T => {
-    try {
-      return read();
-    } catch (cause) {
-      throw new Unreadable(`${what}${cause instanceof SyntaxError ? `: ${cause.message}` : ''}`);
-    }
-  };
-  const text = attempt('it is not valid UTF-8', () => new TextDecoder('utf-8', { fatal: true }).decode(bytes));
-  const document: NodeObject = attempt('it is not JSON', () => JSON.parse(text));
+  const text = decoded(bytes, 'utf-8');
+  let document: NodeObject;
+  try {
+    document = JSON.parse(text);
+  } catch (cause) {
+    throw new Unreadable(`it is not JSON: ${errorMessage(cause)}`);
+  }
   if (isDeeperThan(catalogueLimits.depth, document))
     throw new Unreadable(`objects and lists are nested more than ${catalogueLimits.depth} levels deep`);
   return document;

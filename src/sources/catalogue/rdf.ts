@@ -17,7 +17,7 @@ export class Unreadable extends Error {
 const parsers = {
   turtle: async (bytes: Uint8Array, base: string | null): Promise<Quad[]> => {
     const { Parser } = await import('n3'); // seldom needed, like the other one
-    return new Parser(base === null ? {} : { baseIRI: base }).parse(utf8(bytes));
+    return new Parser(base === null ? {} : { baseIRI: base }).parse(decoded(bytes, 'utf-8'));
   },
   'rdf-xml': async (bytes: Uint8Array, base: string | null): Promise<Quad[]> => {
     const { RdfXmlParser } = await import('rdfxml-streaming-parser');
@@ -50,8 +50,6 @@ export const nodesOfRdf = async (
   return nodesOf(quads);
 };
 
-const utf8 = (bytes: Uint8Array): string => decoded(bytes, 'utf-8');
-
 /** The text of XML in the encoding that it declares. */
 const xmlText = (bytes: Uint8Array): string => {
   const start = Buffer.from(bytes.subarray(0, 200)).toString('latin1');
@@ -59,7 +57,8 @@ const xmlText = (bytes: Uint8Array): string => {
   return decoded(bytes, /^utf-?16/i.test(declared) ? 'utf-8' : declared); // UTF-16 was made UTF-8 before
 };
 
-const decoded = (bytes: Uint8Array, encoding: string): string => {
+/** @throws Unreadable */
+export const decoded = (bytes: Uint8Array, encoding: string): string => {
   try {
     return new TextDecoder(encoding, { fatal: true }).decode(bytes);
   } catch (cause) {

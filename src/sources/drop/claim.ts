@@ -141,14 +141,9 @@ export const completeClaims = async (
   if (hashed.length > 0) await wait(secondLookMs, undefined, { signal });
   const recorded = await eachAtOnce(hashed, atOnce, async (claim) => {
     signal.throwIfAborted();
+    if (!(await standsStill(claim))) return false;
     // A folder that is gone was taken over by another watcher meanwhile.
-    const isRecorded = async () =>
-      await unless(
-        writeRecord(claim).then(() => true),
-        gone,
-        false,
-      );
-    return (await standsStill(claim)) && (await isRecorded());
+    return (await unless(writeRecord(claim), gone, 'gone')) !== 'gone';
   });
   const claims = hashed.filter((_, at) => recorded[at]);
   const done = new Set(claims.map((claim) => claim.id));

@@ -1,19 +1,20 @@
 // The inbox: a watched folder whose settled files are claimed, each once, none partial, and handed over in batches.
 import { randomBytes } from 'node:crypto';
 import { existsSync, readdirSync } from 'node:fs';
-import { lstat, realpath } from 'node:fs/promises';
-import { basename, join } from 'node:path';
+import { lstat, realpath, writeFile } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import type { Config } from '../../config/config.ts';
 import { SourceRefusedError } from '../../model/errors.ts';
 import type { Log } from '../../model/log.ts';
-import { gone, unless } from '../../util/durable.ts';
+import { gone, unless, writeDurably } from '../../util/durable.ts';
 import { makeFolder } from '../../util/make-folder.ts';
 import type { DropManifest } from '../manifest/schema.ts';
 import { completeClaims, isSpooled, type Spooled, takeFile } from './claim.ts';
 import {
   type CollisionFinder,
   collisionFinder,
+  droppedNames,
   listedFolders,
   type Placed,
   placeOf,
@@ -46,6 +47,10 @@ interface InboxOptions {
 }
 
 const defaultMarker = '.done';
+
+const ruleOf = (drop: DropManifest['drop']): ((path: string) => Placed) =>
+  placeRule({ files: drop.files, marker: drop.marker ?? defaultMarker, folders: listedFolders(drop) });
+
 const eventMs = 25;
 const afterFailureMs = 5000;
 
@@ -127,7 +132,7 @@ export class Inbox {
     this.#log = options.log.child({ manifest: name, inbox: folders.inbox });
     this.#marker = drop.marker ?? defaultMarker;
     this.#listed = listedFolders(drop);
-    this.#placed = placeRule({ files: drop.files, marker: this.#marker, folders: this.#listed });
+    this.#placed = ruleOf(drop);
     this.#view = new InboxView({
       inbox: folders.inbox,
       placed: this.#placed,
@@ -365,3 +370,31 @@ export class Inbox {
       });
   }
 }
+
+/**
+ * Writes `content` into the inbox as a new version of the file that was `dropped` there; the ending is that of `name`, and
+ * nothing else of it counts. Returns the path in the inbox.
+ *
+ * @throws SourceRefusedError where the inbox does not take such a file, or a link is in its place
+ */
+export const putIntoInbox = async (
+  { drop }: DropManifest,
+  { dropped, name }: { dropped: string; name: string },
+  content: AsyncIterable<Uint8Array>,
+): Promise<string> => {
+  const { folder, marker } = drop;
+  const stemOf = (of: string): string => droppedNames(of, []).resource;
+  const path = join(dirname(dropped), stemOf(dropped) + name.slice(stemOf(name).length));
+  const placed = ruleOf(drop)(path);
+  const sight = await lookAt(folder, path);
+  const reason = placed.kind === 'left' ? placed.reason : sight.kind === 'left' ? sight.reason : '';
+  if (placed.kind !== 'file' || (sight.kind !== 'file' && sight.kind !== 'absent'))
+    throw new SourceRefusedError(`${path} ${reason || 'is not taken by this inbox'}`, {
+      hint: 'upload a file with the same ending',
+    });
+  const target = join(folder, path);
+  await makeFolder(dirname(target));
+  await writeDurably(target, content);
+  if (marker !== undefined) await writeFile(target + marker, '');
+  return path;
+};

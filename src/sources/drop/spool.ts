@@ -70,6 +70,10 @@ export const pairSpool = async (spool: string, id: string): Promise<void> => {
 
 export const claimId = (claimedAt: number, token: string): string => `${String(claimedAt).padStart(13, '0')}-${token}`;
 
+/** Path in its inbox of the file that a path in the spool comes from; null for another path. */
+export const droppedPath = (path: string): string | null =>
+  /\/\.sluice\/spool\/\d{13}-[0-9a-f]{8}\/file\/(.+)$/.exec(path)?.[1] ?? null;
+
 /** Reads time and watcher token out of a claim id; null when the name is none. */
 export const parseClaimId = (name: string): { claimedAt: number; token: string } | null =>
   claimIdPattern.test(name) ? { claimedAt: Number(name.slice(0, 13)), token: name.slice(14) } : null;
@@ -175,11 +179,8 @@ const adopt = async (folder: string, { inbox, marker }: AdoptOptions): Promise<U
   if (dropped !== null) return { folder, dropped };
   const marked = await fileBelow(join(folder, 'marker'));
   // No record and no file: killed between marker and file. A marker without its file would let a later one pass unsettled.
-  if (marked !== null && (await unless(lstat(join(inbox, marked)), gone, null)) !== null) {
-    if ((await unless(lstat(claimPaths(folder, marked).record), gone, null)) === null) {
-      await putMarkerBack(folder, marked, join(inbox, marked + marker));
-    }
-  }
+  if (marked !== null && (await exists(join(inbox, marked))) && !(await exists(claimPaths(folder, marked).record)))
+    await putMarkerBack(folder, marked, join(inbox, marked + marker));
   await removeClaimFolder(folder, marked);
   return null;
 };

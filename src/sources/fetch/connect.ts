@@ -1,11 +1,10 @@
 // Connections to public addresses only, direct or through the proxies that the environment names.
 import { lookup as systemLookup } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
-import { Agent, buildConnector, type Dispatcher, EnvHttpProxyAgent } from 'undici';
+import { buildConnector } from 'undici';
 import { isNetwork } from '../../config/addresses.ts';
 import { SourceRefusedError } from '../../model/errors.ts';
 import { isIn, listOf } from '../../util/connections.ts';
-import { headWithin } from '../../util/patience.ts';
 import type { ProxyPolicy } from './policy.ts';
 
 /** Connects to the very addresses that the guard has seen: a name that changes its address meanwhile gains nothing. */
@@ -134,15 +133,4 @@ export const proxyOf = (env: NodeJS.ProcessEnv): ProxyPolicy | null => {
   const https = env.https_proxy || env.HTTPS_PROXY || '';
   if (http === '' && https === '') return null;
   return { http, https, no: env.no_proxy || env.NO_PROXY || '' };
-};
-
-/** The connection to a proxy itself is not guarded, since proxies lie inside. */
-export const dispatcherFor = (
-  proxy: ProxyPolicy | null,
-  options: Agent.Options & { headersTimeout: number },
-): Dispatcher => {
-  // An empty text keeps undici from looking into the environment itself.
-  const proxies = proxy && { httpProxy: proxy.http, httpsProxy: proxy.https || proxy.http, noProxy: proxy.no };
-  const agent = proxies === null ? new Agent(options) : new EnvHttpProxyAgent({ ...options, ...proxies });
-  return agent.compose(headWithin(options.headersTimeout));
 };

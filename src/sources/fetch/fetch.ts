@@ -99,7 +99,7 @@ export class Fetcher {
       options.log?.debug({ url: answer.where, bytes }, 'fetched');
       const contentType = mediaType(oneOf(headers['content-type']));
       const facts = { bytes, sha256, validators, contentType, fileName: this.nameOf(answer), headers };
-      return { status: 'fetched', path: into, finalUrl: answer.url.href, ...facts };
+      return { status: 'fetched', finalUrl: answer.url.href, ...facts };
     } finally {
       release(answer.body);
     }

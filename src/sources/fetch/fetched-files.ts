@@ -83,7 +83,7 @@ export class FetchedFiles {
       if (wanted.published !== null || !here) return 'unchanged';
       return { ...(await this.note(folder, { ...here, by: wanted.by })), confirmed: fetched.headers };
     }
-    const { status: _status, path: _path, headers, ...facts } = fetched;
+    const { status: _status, headers, ...facts } = fetched;
     const kept = Object.fromEntries(Object.entries(headers).filter(([name]) => this.keeps(name)));
     return await this.note(folder, { url: wanted.url, by: wanted.by, ...facts, headers: kept });
   }

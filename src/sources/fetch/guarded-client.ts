@@ -1,21 +1,15 @@
 // An HTTP client with a rate limit per host, which pauses hosts that fail or ask for it.
 import type { LookupFunction } from 'node:net';
-import type { Dispatcher } from 'undici';
+import { Agent, type Dispatcher, EnvHttpProxyAgent } from 'undici';
 import { credentialsFor } from '../../config/source-credentials.ts';
 import { SourceRefusedError, SourceUnreachableError } from '../../model/errors.ts';
 import type { Log } from '../../model/log.ts';
 import { pause } from '../../util/concurrency.ts';
 import { isErrno } from '../../util/durable.ts';
 import { hasCredentials, headersAsText, retryAfterMs } from '../../util/http.ts';
+import { headWithin } from '../../util/patience.ts';
 import { withoutSecrets } from '../../util/secrets.ts';
-import {
-  type AddressGuard,
-  addressGuard,
-  dispatcherFor,
-  guardedConnector,
-  refusalOfHost,
-  refusalOfName,
-} from './connect.ts';
+import { type AddressGuard, addressGuard, guardedConnector, refusalOfHost, refusalOfName } from './connect.ts';
 import { type FetchPolicy, networkFailure, shown } from './policy.ts';
 import { oneOf } from './response-headers.ts';
 
@@ -93,12 +87,13 @@ export class GuardedClient {
     this.pace = new Pace(policy.requestsPerSecond);
     const { connectMs, headersMs, bodyMs, proxy } = policy;
     this.lookup = lookup;
-    this.agent = dispatcherFor(proxy ?? null, {
-      connect: guardedConnector(this.guard, { connectMs, lookup }),
-      connections: connectionsPerHost,
-      headersTimeout: headersMs,
-      bodyTimeout: bodyMs,
-    });
+    const connect = guardedConnector(this.guard, { connectMs, lookup });
+    const options = { connect, connections: connectionsPerHost, headersTimeout: headersMs, bodyTimeout: bodyMs };
+    // The connection to a proxy itself is not guarded, since proxies lie inside. An empty text keeps undici from looking
+    // into the environment itself.
+    const proxies = proxy && { httpProxy: proxy.http, httpsProxy: proxy.https || proxy.http, noProxy: proxy.no };
+    const agent = proxies ? new EnvHttpProxyAgent({ ...options, ...proxies }) : new Agent(options);
+    this.agent = agent.compose(headWithin(headersMs));
   }
 
   /** A server that echoes a login brings it into no message, log or name. */

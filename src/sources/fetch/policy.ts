@@ -57,12 +57,11 @@ export interface FetchOptions {
   moved?: TellMoved;
 }
 
-/** A whole file at `path`, or that the known version is still current. */
+/** A whole file, or that the known version is still current. */
 export type Fetched =
   | { status: 'unchanged'; headers: IncomingHttpHeaders }
   | {
       status: 'fetched';
-      path: string;
       bytes: number;
       sha256: string;
       validators: Validators;

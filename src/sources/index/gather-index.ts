@@ -9,7 +9,7 @@ import type { DatasetWish } from '../../model/wish.ts';
 import { valueAt } from '../../model/yaml/document.ts';
 import { datasetWish, type GatheredList, type SkippedEntry, skippedDataset } from '../gather/dataset-wish.ts';
 import { DatasetDraft, datasetOfDraft, type Origin } from '../manifest/dataset-draft.ts';
-import { columnOf, type IndexColumn, indexColumns, resolveColumns } from '../manifest/index-columns.ts';
+import { columnOf, type IndexColumn, resolveColumns } from '../manifest/index-columns.ts';
 import type { IndexManifest } from '../manifest/schema.ts';
 import { type IndexCell, type IndexRow, readIndex } from './index-rows.ts';
 
@@ -42,7 +42,7 @@ export const gatherIndex = async (manifest: IndexManifest): Promise<GatheredList
 };
 
 /** Keys whose values are mappings of their own, such as `fields`. */
-const isWhole = (name: string): boolean => columnOf(name, indexColumns())?.kind === 'other';
+const isWhole = (name: string): boolean => columnOf(name)?.kind === 'other';
 
 const sources = ['file', 'url', 'link', 'api'];
 

@@ -74,10 +74,9 @@ const checkPortals = ({ portal, portals }: Mapping, report: Report): void => {
 
 /** The names of columns are known; their headings are checked when the file is read. */
 const checkIndex = ({ index }: Mapping, report: Report): void => {
-  const known = indexColumns();
   for (const name of Object.keys(recordOf(recordOf(index).columns))) {
-    if (columnOf(name, known) !== undefined) continue;
-    const meant = nearest(name, [...known.keys()]);
+    if (columnOf(name) !== undefined) continue;
+    const meant = nearest(name, [...indexColumns().keys()]);
     const advice = meant === undefined ? '`sluice help manifest` lists the keys' : `did you mean \`${meant}\`?`;
     report(['index', 'columns', name], `is not a column name; ${advice}`, 'key');
   }

@@ -73,7 +73,8 @@ const plainHeading = (heading: string): string =>
     .replaceAll(/[\s._-]+/g, '');
 
 /** The column of a name as {@link indexColumns} lists it, also for `additionalInfo.<any name>`. */
-export const columnOf = (name: string, known: ReadonlyMap<string, IndexColumn>): IndexColumn | undefined => {
+export const columnOf = (name: string): IndexColumn | undefined => {
+  const known = indexColumns();
   const exact = known.get(name);
   if (exact !== undefined && exact.path.at(-1) !== '*') return exact;
   const cut = name.lastIndexOf('.');
@@ -106,7 +107,7 @@ export const resolveColumns = (
     resolved.byHeading.set(heading, column);
   };
   for (const [name, heading] of Object.entries(columns)) {
-    const column = columnOf(name, known);
+    const column = columnOf(name);
     if (column === undefined) continue; // the check of the manifest has reported it
     if (headings.includes(heading)) take(heading, column);
     else resolved.faults.push({ heading, message: missingHeading(heading, headings) });
@@ -116,7 +117,7 @@ export const resolveColumns = (
   const plain = new Map([...known].map(([name, column]) => [plainHeading(name), column]));
   for (const heading of headings) {
     if (heading === '' || resolved.byHeading.has(heading)) continue;
-    const column = columnOf(heading, known) ?? plain.get(plainHeading(heading));
+    const column = columnOf(heading) ?? plain.get(plainHeading(heading));
     const fits = column && column.path.at(-1) !== '*' && !(isCsv && column.kind === 'other'); // no cell holds a mapping
     if (fits && !mapped.has(targetOf(column))) take(heading, column);
     else {
