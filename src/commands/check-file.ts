@@ -6,6 +6,7 @@ import { loadConfig } from '../config/load.ts';
 import { credentialsFor } from '../config/source-credentials.ts';
 import { extensionOf, namedWithEnding, usualExtensions } from '../dataset-api/file-types.ts';
 import {
+  byPlace,
   CatalogueFaultError,
   ConfigError,
   type ErrorCode,
@@ -328,9 +329,12 @@ interface Contents {
 /** Throws what gathering throws where a list as a whole cannot be read; what a watched folder holds is checked when dropped. */
 const inspectManifest = async (manifest: Manifest, signal: AbortSignal): Promise<Contents> => {
   if ('catalogue' in manifest) return inspectCatalogue(manifest, signal);
-  if ('index' in manifest) return contentsOf(await gatherIndex(manifest));
+  if ('index' in manifest) {
+    const contents = contentsOf(await gatherIndex(manifest));
+    return { ...contents, problems: contents.problems.sort(byPlace) };
+  }
   if ('datapackages' in manifest) return contentsOf(await gatherPackages(manifest));
-  return contentsOf({ wishes: await gatherManifest(manifest), problems: [], remarks: [], complete: true });
+  return contentsOf({ wishes: await gatherManifest(manifest), skipped: [], remarks: [], complete: true });
 };
 
 /** A catalogue of the web is not fetched for a check. */
@@ -340,12 +344,13 @@ const inspectCatalogue = async (manifest: CatalogueManifest, signal: AbortSignal
   if (isAddress(from)) return { sources: [], addresses: [from], problems: [], notes: [notFetched] };
   const addresses: string[] = [];
   let [datasets, resources] = [0, 0];
-  const { problems, ...rest } = await gatherCatalogue(manifest, localCatalogue(signal), async (wish) => {
+  const { skipped, ...rest } = await gatherCatalogue(manifest, localCatalogue(signal), async (wish) => {
     datasets += 1;
     resources += wish.resources.length;
     addresses.push(...addressesOf(wish.resources));
   });
   const size = `${plural(datasets, 'dataset')} with ${plural(resources, 'resource')}`;
+  const problems = skipped.flatMap((each) => each.problems);
   return { sources: [], addresses, problems, notes: [size, ...notesOf(rest)] };
 };
 
@@ -357,14 +362,14 @@ const unwritten = (name: string, path: string): ManifestBase => ({
   defaults: { dataset: {}, resource: {} },
 });
 
-const contentsOf = ({ wishes, problems, ...rest }: Omit<GatheredList, 'skipped'>): Contents => {
+const contentsOf = ({ wishes, skipped, ...rest }: GatheredList): Contents => {
   const resources = wishes.flatMap((wish) => wish.resources);
   const addresses = addressesOf(resources);
   const later = `${plural(addresses.length, 'file')} of the web ${addresses.length === 1 ? 'is' : 'are'} fetched and checked when published, not here`;
   return {
     sources: resources.flatMap((wish) => (wish.source.kind === 'file' ? [{ path: wish.source.path, wish }] : [])),
     addresses,
-    problems,
+    problems: skipped.flatMap(({ problems }) => problems),
     notes: [...(addresses.length > 0 ? [later] : []), ...notesOf(rest)],
   };
 };

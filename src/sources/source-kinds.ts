@@ -22,7 +22,7 @@ export interface SourceTools {
 }
 
 /** What was gathered of a source; the list must be closed. */
-interface GatheredSource extends Omit<GatheredList, 'wishes' | 'problems'> {
+interface GatheredSource extends Omit<GatheredList, 'wishes'> {
   wishes: WishList;
   /** Dropped files that a newer drop of the same name replaced. */
   superseded: Claim[];

@@ -1,5 +1,5 @@
 // The wishes of a catalogue: every sound entry a dataset, every faulty one a reason.
-import { EntryFaultError, type FileProblem, reasonOf } from '../../model/errors.ts';
+import { EntryFaultError, fileProblem, reasonOf } from '../../model/errors.ts';
 import { datasetKey, resourceKey, uuidOfKey } from '../../model/key.ts';
 import type { DatasetWish } from '../../model/wish.ts';
 import { isObject } from '../../util/json.ts';
@@ -119,7 +119,7 @@ class Gathering {
   readonly #manifest: CatalogueManifest;
   readonly #remarks = new Map<string, { times: number; first: string }>();
   readonly #faulty: Faulty[] = [];
-  readonly #leftOut: FaultyItem[] = [];
+  readonly #leftOut: SkippedEntry[] = [];
   readonly #places = new Map<string, Pick<DescribedEntry, 'index' | 'member'>>();
   /** What entries call themselves, wanted or not, and those that are only named. */
   readonly #described = new Set<string | null>();
@@ -187,24 +187,16 @@ class Gathering {
     }
     const taken = new Set(this.#places.keys().map((id) => datasetKey(name, id)));
     const skipped = this.#faulty.map((faulty) => this.#skipped(faulty, taken));
-    const parts = lost.map(({ address, error }, at): FaultyItem => {
+    const parts = lost.map(({ address, error }, at): SkippedEntry => {
       const reason = { ...reasonOf(error), message: `a part of the catalogue cannot be read: ${error.message}` };
-      const key = datasetKey(name, `part#${at + 1}`);
-      return {
-        skipped: { key, uuid: '', title: address, isKnown: false, reason },
-        problem: { file: address, line: 1, column: 1, key: '', message: error.message },
-      };
+      const problems = [fileProblem(address, error.message)];
+      return { key: datasetKey(name, `part#${at + 1}`), uuid: '', title: address, isKnown: false, reason, problems };
     });
-    const all = [...parts, ...skipped, ...this.#leftOut];
-    return {
-      skipped: all.map((each) => each.skipped),
-      remarks: this.#remarkLines(),
-      problems: all.map((each) => each.problem),
-    };
+    return { skipped: [...parts, ...skipped, ...this.#leftOut], remarks: this.#remarkLines() };
   }
 
   /** A duplicate of another entry, sound or faulty, gets a key of its own. */
-  #skipped({ entry, names, faults, isGuessed = false }: Faulty, taken: Set<string>): FaultyItem {
+  #skipped({ entry, names, faults, isGuessed = false }: Faulty, taken: Set<string>): SkippedEntry {
     const id = names.identifier === null ? null : idOfIdentifier(names.identifier);
     const own = id === null ? null : datasetKey(this.#manifest.name, id);
     const key = own === null || taken.has(own) ? datasetKey(this.#manifest.name, `entry#${placeOf(entry)}`) : own;
@@ -214,7 +206,7 @@ class Gathering {
     return this.#item(entry, names, { key, former, title, isGuessed, fault: faults.join('; ') });
   }
 
-  #partOf(dataset: CatalogueDataset, entry: DescribedEntry, part: LeftOut): FaultyItem {
+  #partOf(dataset: CatalogueDataset, entry: DescribedEntry, part: LeftOut): SkippedEntry {
     const { id, position, isGuessed } = part;
     const key = resourceKey(this.#manifest.name, dataset.id, id ?? `distribution#${position}`);
     const former = id === null ? null : resourceKey(this.#firstName, dataset.id, id);
@@ -231,25 +223,18 @@ class Gathering {
     entry: DescribedEntry,
     names: EntryNames,
     { key, former, title, isGuessed, fault }: Record<'key' | 'title' | 'fault', string> & Former,
-  ): FaultyItem {
+  ): SkippedEntry {
     const name = nameOf(entry, names);
     const place = entry.line > 0 ? `line ${entry.line} of ` : '';
     const hint = 'report it to the publisher of the catalogue; other entries are not affected';
     const reason = reasonOf(new EntryFaultError(`${name} (${place}${entry.name}): ${fault}`, { hint }));
     const uuid = former === null ? '' : uuidOfKey(former);
-    return {
-      skipped: { key, uuid, title, isKnown: former !== null && !isGuessed, isGuessed, reason },
-      problem: { file: entry.name, line: Math.max(1, entry.line), column: 1, key: '', message: `${name}: ${fault}` },
-    };
+    const problems = [{ ...fileProblem(entry.name, `${name}: ${fault}`), line: Math.max(1, entry.line) }];
+    return { key, uuid, title, isKnown: former !== null && !isGuessed, isGuessed, reason, problems };
   }
 }
 
 type Former = { former: string | null; isGuessed: boolean };
-
-interface FaultyItem {
-  skipped: SkippedEntry;
-  problem: FileProblem;
-}
 
 /** `3`, or `3.2` for the second member of a series. */
 const placeOf = ({ index, member }: DescribedEntry): string => (member === 0 ? String(index) : `${index}.${member}`);

@@ -11,7 +11,7 @@ import { type Completeness, datasetWish, type GatheredList, skippedDataset } fro
 /** Gathers the packages of a manifest, in the order of their paths. A fault skips its package; the others go on. */
 export const gatherPackages = async (manifest: PackageManifest): Promise<GatheredList> => {
   const { found, complete } = await filesOf(manifest.datapackages);
-  const gathered: GatheredList = { wishes: [], skipped: [], remarks: [], problems: [], complete };
+  const gathered: GatheredList = { wishes: [], skipped: [], remarks: [], complete };
   const files = new Map<string, string>();
   for (const file of found) {
     const folder = basename(dirname(file));
@@ -21,7 +21,6 @@ export const gatherPackages = async (manifest: PackageManifest): Promise<Gathere
     const all = twin === undefined ? problems : [...problems, fileProblem(file, message, 'name')];
     if (id !== null && twin === undefined) files.set(id, file);
     gathered.remarks.push(...remarks);
-    gathered.problems.push(...all);
     if (spec !== null && all.length === 0) gathered.wishes.push(datasetWish(manifest, spec));
     else {
       const known = twin === undefined ? id : null;

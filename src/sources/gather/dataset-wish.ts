@@ -112,6 +112,7 @@ export interface SkippedEntry {
   uuid: string;
   title: string;
   reason: Reason;
+  problems: FileProblem[];
   /** False when its identity is unknown: then it may be any of those that seem to be missing, of a resource any of its dataset. */
   isKnown: boolean;
   /** True where the key is made of a name that may be another one than that of the identity: right where it is published. */
@@ -135,7 +136,6 @@ export interface GatheredList extends Stated {
   wishes: DatasetWish[];
   /** What is not published, or not as it is in the list. */
   remarks: string[];
-  problems: FileProblem[];
 }
 
 type KeyOwner = Pick<ManifestBase, 'name' | 'renamedFrom'>;
@@ -210,6 +210,7 @@ export const skippedDataset = (
   key: datasetKey(name, id ?? `entry#${entry}`),
   uuid: formerId === null ? '' : uuidOfKey(datasetKey(renamedFrom ?? name, formerId)),
   reason: reasonOf(new EntryFaultError(problems.map(problemLine).join('\n'), { hint })),
+  problems,
   ...said,
 });
 

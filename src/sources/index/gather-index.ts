@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { basename, dirname, resolve } from 'node:path';
 import { setImmediate as breathe } from 'node:timers/promises';
 import { idOfName, slugOf, titleOfName } from '../../dataset-api/names.ts';
-import { byPlace, type FileProblem, fileProblem, ManifestError } from '../../model/errors.ts';
+import { type FileProblem, fileProblem, ManifestError } from '../../model/errors.ts';
 import { idPattern } from '../../model/key.ts';
 import type { DatasetWish } from '../../model/wish.ts';
 import { valueAt } from '../../model/yaml/document.ts';
@@ -95,7 +95,7 @@ class Gathering {
   }
 
   /** Checks the datasets, a few at a time, so that the run can renew its lock. */
-  async end(): Promise<Omit<GatheredList, 'remarks' | 'complete'>> {
+  async end(): Promise<Pick<GatheredList, 'wishes' | 'skipped'>> {
     const { file } = this.#manifest.index;
     const hint = 'fix these rows; other datasets are not affected';
     const wishes: DatasetWish[] = [];
@@ -103,7 +103,6 @@ class Gathering {
       const said = { id: null, entry: problem.line, title: `line ${problem.line}`, isKnown: false };
       return skippedDataset(this.#manifest, said, { problems: [problem], hint });
     });
-    const all = [...this.#lost];
     for (const [index, [id, { draft, name, isUnsure }]] of [...this.#entries].entries()) {
       if (index % 100 === 99) await breathe();
       draft.fill(['title'], idPattern.test(name) ? titleOfName(name) : name);
@@ -112,13 +111,12 @@ class Gathering {
         wishes.push(datasetWish(this.#manifest, spec));
         continue;
       }
-      all.push(...problems);
       const { title, renamedFrom } = draft.value;
       const formerId = typeof renamedFrom === 'string' ? renamedFrom : id;
       const said = { id, formerId, entry: '', title: typeof title === 'string' ? title : id, isKnown: !isUnsure };
       skipped.push(skippedDataset(this.#manifest, said, { problems, hint }));
     }
-    return { wishes, skipped, problems: all.sort(byPlace) };
+    return { wishes, skipped };
   }
 
   /** The dataset of a row; null, with a problem, when it names none. */

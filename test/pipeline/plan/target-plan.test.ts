@@ -146,7 +146,7 @@ describe('a link that changed', () => {
     const possible = await planAll(wishes, known(), { ...options, stated: { complete: 'cut off', skipped: [] } });
     expect(possible).toMatchObject({ missing: { renames: [{ to: 'm/a/new' }] }, removals: [] });
     const reason = { code: 'entry-fault', message: 'faulty', hint: null } as const;
-    const skipped = [{ key: 'm/a/old', uuid: '', title: 'Old', isKnown: true, reason }];
+    const skipped = [{ key: 'm/a/old', uuid: '', title: 'Old', isKnown: true, problems: [], reason }];
     const certain = await planAll(wishes, known(), { ...options, stated: { complete: true, skipped } });
     expect(certain).toMatchObject({ missing: { renames: [] }, removals: [] });
     expect(certain.datasets[0]?.resources[0]?.actions).toEqual(['create']);

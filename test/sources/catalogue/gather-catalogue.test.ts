@@ -490,14 +490,16 @@ describe('a faulty distribution', () => {
       'its downloadURL is not a valid address: "a"',
     ],
   ])('leaves out itself, not its dataset: %s', async (_what, bad, id, fault) => {
-    const { wishes, skipped, problems } = await gatherEntries([entry('x', { distribution: [bad, good] }), entry('y')]);
+    const { wishes, skipped } = await gatherEntries([entry('x', { distribution: [bad, good] }), entry('y')]);
     expect(wishes.map(({ resources }) => resources.map(({ title }) => title))).toEqual([['Good'], []]);
     expect(skipped).toMatchObject([{ key: `m/x/${id ?? 'distribution#1'}`, isKnown: id !== null }]);
     expect(skipped[0]?.reason).toMatchObject({
       code: 'entry-fault',
       message: `entry 1 "x" (line 1 of a.json): distribution 1 is left out: ${fault}`,
     });
-    expect(problems.map(({ message }) => message)).toEqual([`entry 1 "x": distribution 1 is left out: ${fault}`]);
+    expect(skipped.flatMap(({ problems }) => problems.map(({ message }) => message))).toEqual([
+      `entry 1 "x": distribution 1 is left out: ${fault}`,
+    ]);
   });
 
   it('keeps what it published before: itself where it has an identifier, else whatever its dataset no longer names', async () => {

@@ -51,7 +51,6 @@ describe('a fetch', () => {
     expect(fetched).toEqual({
       headers: expect.objectContaining({ etag: '"v1"' }),
       status: 'fetched',
-      path: into,
       bytes: table.length,
       sha256: sha256(table),
       validators: { etag: '"v1"', lastModified: null, finalUrl: `${server.url}/a/spending.csv` },

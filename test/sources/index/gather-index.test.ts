@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { ManifestError, SourceMissingError } from '../../../src/model/errors.ts';
+import { byPlace, ManifestError, SourceMissingError } from '../../../src/model/errors.ts';
 import { sparing } from '../../../src/pipeline/plan/missing.ts';
 import type { GatheredList } from '../../../src/sources/gather/dataset-wish.ts';
 import { gatherIndex } from '../../../src/sources/index/gather-index.ts';
@@ -24,8 +24,11 @@ const gather = async (text: string | Uint8Array, { keys = '', index, file = 'lis
   return { dir, ...(await gatherIndex(manifest)) };
 };
 
-const faults = ({ problems }: Pick<GatheredList, 'problems'>): string[] =>
-  problems.map(({ line, column, key, message }) => `${line}:${column} ${key}: ${message}`);
+const faults = ({ skipped }: Pick<GatheredList, 'skipped'>): string[] =>
+  skipped
+    .flatMap(({ problems }) => problems)
+    .sort(byPlace)
+    .map(({ line, column, key, message }) => `${line}:${column} ${key}: ${message}`);
 
 describe('an index', () => {
   it('gives a dataset for each group of rows, a resource for each row, in their order', async () => {
@@ -70,8 +73,8 @@ describe('an index', () => {
       ['dataset', 'title', 'link'],
       ['a', 'Trees', 'https://example.org/a'],
     ].map((row) => row.join(mark));
-    const { wishes, problems } = await gather(`sep=${mark}\r\n${rows.join('\r\n')}\r\n`);
-    expect([problems, wishes.map(({ key }) => key)]).toEqual([[], ['m/a']]);
+    const { wishes, skipped } = await gather(`sep=${mark}\r\n${rows.join('\r\n')}\r\n`);
+    expect([skipped, wishes.map(({ key }) => key)]).toEqual([[], ['m/a']]);
   });
 
   it('asks for the same as the datasets written down in a manifest', async () => {
@@ -102,8 +105,8 @@ datasets:
     );
     if (!('index' in listed) || !('datasets' in written)) throw new Error('other kinds');
     const { gatherManifest } = await import('../../../src/sources/gather/dataset-wish.ts');
-    const { wishes, problems } = await gatherIndex(listed);
-    expect(problems).toEqual([]);
+    const { wishes, skipped } = await gatherIndex(listed);
+    expect(skipped).toEqual([]);
     expect(wishes).toEqual(await gatherManifest(written));
   });
 
@@ -277,6 +280,6 @@ describe('an index that cannot be read', () => {
   });
 
   it('may be without rows', async () => {
-    expect(await gather('dataset,file\n\n')).toMatchObject({ wishes: [], skipped: [], problems: [] });
+    expect(await gather('dataset,file\n\n')).toMatchObject({ wishes: [], skipped: [] });
   });
 });
