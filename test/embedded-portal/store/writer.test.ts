@@ -62,5 +62,5 @@ it('work that comes after the database was closed is rejected, and nothing else 
   const { db, writer, add } = open();
   const late = writer.write(() => add(1));
   db.close();
-  await expect(late).rejects.toThrow('statement has been finalized');
+  await expect(late).rejects.toThrow('database is not open');
 });
