@@ -12,7 +12,7 @@ import { byName } from '../util/natural.ts';
 import { type InboxViewOfService, readInboxViews } from './inboxes.ts';
 import { countStates, type StateCounts } from './items.ts';
 import { type Overdue, whatIsOverdue } from './overdue.ts';
-import { RunList, type RunStatus } from './run-list.ts';
+import { type RunStatus, runReader } from './run-list.ts';
 import type { Runtime } from './runtime.ts';
 
 export interface TargetView extends Target {
@@ -50,61 +50,71 @@ const jobSchema = z.object({
   trace: traceSchema.optional(),
 });
 
-export class Overview {
-  readonly runs: RunList;
-  readonly #runtime: Runtime;
-  readonly #served: () => readonly KnownTarget[];
-  readonly #counts = new Map<string, { counts: StateCounts; sign: string; at: number; ms: number }>();
+export type Overview = ReturnType<typeof overviewOf>;
 
-  /** `served`: what the service of this process serves. */
-  constructor(runtime: Runtime, served: () => readonly KnownTarget[] = () => []) {
-    this.#runtime = runtime;
-    this.#served = served;
-    this.runs = new RunList(runtime);
-  }
+/** `served`: what the service of this process serves. */
+export const overviewOf = (runtime: Runtime, served: () => readonly KnownTarget[] = () => []) => {
+  const { redis, keys, ledger, gate, plans, queues, config } = runtime;
+  const known = new Map<string, { counts: StateCounts; sign: string; at: number; ms: number }>();
+  const runsByTarget = runReader(runtime);
+
+  const currentOf = async (target: Target): Promise<TargetView['current']> => {
+    const { current } = await gate.state(target);
+    return current === null ? null : { runId: current, ...(await runtime.runs.progress(current)) };
+  };
+
+  /** Counts again when items may have changed, but for a twentieth of the time at most. */
+  const counted = async (target: Target, last: Map<string, LastRun>, current: TargetView['current']) => {
+    const name = targetName(target);
+    const sign = `${last.get(name)?.runId} ${current?.runId} ${current?.done}`;
+    const before = known.get(name);
+    const begun = Date.now();
+    const age = begun - (before?.at ?? 0);
+    if (before && (before.sign === sign ? age < longestMs : age < before.ms / share)) return before.counts;
+    const counts = await countStates(runtime, target);
+    known.set(name, { counts, sign, at: Date.now(), ms: Date.now() - begun });
+    return counts;
+  };
 
   /** Items of each target that was run, by state. */
-  async counts(): Promise<(Target & Pick<TargetView, 'counts'>)[]> {
-    const { redis, keys, ledger } = this.#runtime;
+  const counts = async (): Promise<(Target & Pick<TargetView, 'counts'>)[]> => {
     const [targets, last] = await Promise.all([ledger.targets(), lastRuns.all(redis, keys)]);
     return Promise.all(
       targets.map(async ({ manifest, portal }) => {
         const target = { manifest, portal };
-        return { ...target, counts: await this.#counted(target, last, await this.#current(target)) };
+        return { ...target, counts: await counted(target, last, await currentOf(target)) };
       }),
     );
-  }
+  };
 
   /** Targets that were ever run, are scheduled, or are served, by name. */
-  async targets(schedules = keptSchedules(this.#runtime.queues)): Promise<Map<string, KnownTarget>> {
-    const known = await this.#runtime.ledger.targets();
-    const all = [...this.#served(), ...[...(await schedules).values()].map(({ request }) => request), ...known];
+  const targets = async (schedules = keptSchedules(queues)): Promise<Map<string, KnownTarget>> => {
+    const ran = await ledger.targets();
+    const all = [...served(), ...[...(await schedules).values()].map(({ request }) => request), ...ran];
     return new Map(all.map((target) => [targetName(target), target]));
-  }
+  };
 
-  async view(now: number): Promise<OverviewView> {
-    const runtime = this.#runtime;
-    const { redis, keys, plans, queues, config } = runtime;
+  const view = async (now: number): Promise<OverviewView> => {
     const kept = keptSchedules(queues);
     const [all, schedules, last, held, runs, inboxes, late, hasWorkers] = await Promise.all([
-      this.targets(kept),
+      targets(kept),
       kept,
       lastRuns.all(redis, keys),
       plans.held(),
-      this.runs.byTarget(),
+      runsByTarget(),
       readInboxViews(runtime),
       whatIsOverdue(runtime, mostOverdue, now),
       runtime.hasWorkers(),
     ]);
-    const targets = await Promise.all(
+    const views = await Promise.all(
       [...all]
         .sort(([a], [b]) => byName(a, b))
         .map(async ([name, { manifest, portal }]): Promise<TargetView> => {
           const [target, schedule] = [{ manifest, portal }, schedules.get(name)];
-          const current = await this.#current(target);
+          const current = await currentOf(target);
           return {
             ...target,
-            counts: await this.#counted(target, last, current),
+            counts: await counted(target, last, current),
             next: schedule
               ? { at: nextStart(schedule.schedule, name, schedule, now), timezone: schedule.schedule.timezone }
               : null,
@@ -116,7 +126,7 @@ export class Overview {
     );
     const own = Object.keys(config.portals);
     const linked = own.map((name) => ({ name, url: runtime.portals.addressOf(name) }));
-    const portals = [...new Set([...own, ...targets.map(({ portal }) => portal)])].sort(byName);
+    const portals = [...new Set([...own, ...views.map(({ portal }) => portal)])].sort(byName);
     const [jobs, pauses] = await Promise.all([
       Promise.all(portals.map((portal) => jobsOf(runtime, portal))),
       Promise.all(portals.map(async (portal) => ({ portal, pause: await runtime.pauses.state(portal) }))),
@@ -124,28 +134,11 @@ export class Overview {
     const paused = pauses.flatMap(({ portal, pause }) => (pause ? [{ portal, pause }] : []));
     // A state that takes no more data takes no signs of life either.
     const isServed = hasWorkers || runtime.stateWatch.fault !== null;
-    return { targets, jobs: jobs.flat(), portals: linked, pauses: paused, inboxes, late, hasWorkers: isServed };
-  }
+    return { targets: views, jobs: jobs.flat(), portals: linked, pauses: paused, inboxes, late, hasWorkers: isServed };
+  };
 
-  /** Counts again when items may have changed, but for a twentieth of the time at most. */
-  async #counted(target: Target, last: Map<string, LastRun>, current: TargetView['current']): Promise<StateCounts> {
-    const name = targetName(target);
-    const sign = `${last.get(name)?.runId} ${current?.runId} ${current?.done}`;
-    const known = this.#counts.get(name);
-    const begun = Date.now();
-    const age = begun - (known?.at ?? 0);
-    if (known && (known.sign === sign ? age < longestMs : age < known.ms / share)) return known.counts;
-    const counts = await countStates(this.#runtime, target);
-    this.#counts.set(name, { counts, sign, at: Date.now(), ms: Date.now() - begun });
-    return counts;
-  }
-
-  async #current(target: Target): Promise<TargetView['current']> {
-    const { gate, runs } = this.#runtime;
-    const { current } = await gate.state(target);
-    return current === null ? null : { runId: current, ...(await runs.progress(current)) };
-  }
-}
+  return { counts, targets, view, runsByTarget };
+};
 
 /** The jobs of a portal that workers have, with the steps in progress. */
 export const jobsOf = async ({ queues }: Pick<Runtime, 'queues'>, portal: string) =>

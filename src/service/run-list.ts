@@ -52,23 +52,16 @@ export const markOf = ({ state, fates, reason }: RunStatus): keyof typeof markWo
 /** Runs that are read: the last days of a few hundred schedules. */
 const mostRuns = 3000;
 
-/** Reads runs; ended ones are cached. */
-export class RunList {
-  readonly #runtime: Runs;
-  readonly #ended = new BoundedMap<string, RunStatus>(2 * mostRuns);
-
-  constructor(runtime: Runs) {
-    this.#runtime = runtime;
-  }
-
-  /** The newest runs by the name of their target, newest first. */
-  async byTarget(): Promise<Map<string, RunStatus[]>> {
-    const ids = await this.#runtime.runs.latest(mostRuns);
-    const read = async (runId: string): Promise<RunStatus> => {
-      const run = this.#ended.get(runId) ?? (await runStatus(this.#runtime, runId));
-      if (run.state === 'done') this.#ended.set(runId, run);
-      return run;
-    };
+/** What reads the newest runs by the name of their target, newest first; ended ones are cached. */
+export const runReader = (runtime: Runs): (() => Promise<Map<string, RunStatus[]>>) => {
+  const ended = new BoundedMap<string, RunStatus>(2 * mostRuns);
+  const read = async (runId: string): Promise<RunStatus> => {
+    const run = ended.get(runId) ?? (await runStatus(runtime, runId));
+    if (run.state === 'done') ended.set(runId, run);
+    return run;
+  };
+  return async () => {
+    const ids = await runtime.runs.latest(mostRuns);
     return Map.groupBy(await Promise.all(ids.map(read)), ({ target }) => target);
-  }
-}
+  };
+};

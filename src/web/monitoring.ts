@@ -1,7 +1,7 @@
 // Endpoints for monitoring: `GET /healthz` and `/readyz` for probes, `GET /metrics` for Prometheus.
 import { errorMessage } from '../model/errors.ts';
 import { isUsable, readInboxViews } from '../service/inboxes.ts';
-import { Metrics } from '../service/metrics.ts';
+import { metricsOf } from '../service/metrics.ts';
 import type { Runtime } from '../service/runtime.ts';
 import { mayWatch, type WebPart } from './part.ts';
 
@@ -10,7 +10,7 @@ const longestMs = 5000;
 /** Answers 503 when Redis is silent for five seconds. Where the pages have a password, `web.token` is needed. */
 export const metricsPart: WebPart = (app, context) => {
   const { runtime, overview } = context;
-  const metrics = new Metrics(runtime, overview);
+  const metrics = metricsOf(runtime, overview);
   app.get('/metrics', async (request, reply) => {
     const tried = mayWatch(request, context);
     if (typeof tried === 'number') {

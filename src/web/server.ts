@@ -5,7 +5,7 @@ import { type FastifyInstance, fastify } from 'fastify';
 import { isLoopback, urlHost } from '../config/addresses.ts';
 import { UsageError } from '../model/errors.ts';
 import type { KnownTarget } from '../model/redis-keys.ts';
-import { Overview } from '../service/overview.ts';
+import { overviewOf } from '../service/overview.ts';
 import type { Runtime } from '../service/runtime.ts';
 import { limitConnections, serverOptions } from '../util/connections.ts';
 import { endConnectionsOnClose } from '../util/http.ts';
@@ -26,7 +26,7 @@ export const healthFile = (stateDir: string): string => join(stateDir, 'health.a
 
 /** The server with all its parts, not listening yet. `served`: what the service serves. */
 export const webApp = async (runtime: Runtime, served?: () => readonly KnownTarget[]): Promise<FastifyInstance> => {
-  const context: WebContext = { runtime, overview: new Overview(runtime, served), guesses: new Guesses() };
+  const context: WebContext = { runtime, overview: overviewOf(runtime, served), guesses: new Guesses() };
   const { log, config } = runtime;
   const app = fastify({
     ...serverOptions(config.web.trustedProxies),

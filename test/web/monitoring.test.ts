@@ -4,8 +4,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { load } from 'js-yaml';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { gauges, Metrics } from '../../src/service/metrics.ts';
-import { Overview } from '../../src/service/overview.ts';
+import { gauges, metricsOf } from '../../src/service/metrics.ts';
+import { overviewOf } from '../../src/service/overview.ts';
 import { root } from '../support/pages.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { openWebPlace, type WebPlace } from './support/web-place.ts';
@@ -102,7 +102,7 @@ describe('the last success', () => {
   it('is of a whole run, not of one of single items', async () => {
     const name = 'sluice_run_last_success_timestamp_seconds{';
     const sound = { good: 'id\n1\n2\n', bad: 'id\n1\n' };
-    const shown = (): Promise<string> => new Metrics(web.runtime, new Overview(web.runtime)).text();
+    const shown = (): Promise<string> => metricsOf(web.runtime, overviewOf(web.runtime)).text();
     await run(sound, ['city/one/bad']);
     expect(await shown()).not.toContain(name);
     await run(sound, null);

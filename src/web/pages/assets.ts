@@ -8,10 +8,9 @@ export const stylesheet = `
 *{box-sizing:border-box}
 html{scroll-padding-top:1rem}
 body{margin:0;background:var(--back);color:var(--ink);font:1rem/1.55 system-ui,sans-serif;overflow-wrap:anywhere}
-body>header,main,body>footer{max-width:66rem;margin:0 auto;padding:1rem 1.25rem}
+body>header,main{max-width:66rem;margin:0 auto;padding:1rem 1.25rem}
 body>header{display:flex;flex-wrap:wrap;gap:.75rem 1.5rem;align-items:center;justify-content:space-between;padding-bottom:.5rem}
 .home{color:inherit;font-weight:650;font-size:1.15rem;letter-spacing:-.01em;text-decoration:none}
-body>footer{color:var(--soft);font-size:.875rem;padding:2.5rem 1.25rem 2rem}
 a{color:var(--link);text-underline-offset:.15em}
 :focus-visible{outline:3px solid var(--link);outline-offset:2px;border-radius:.25rem}
 .skip{position:absolute;left:-100rem}

@@ -1,9 +1,9 @@
 // The page of an item: live or not and why, what to do, how it came to be, its versions.
 import { canRetry, isGuarded, itemStateOf, stateWords } from '../../model/item-state.ts';
 import { kindOfKey, parentKey } from '../../model/key.ts';
-import { warningsOf } from '../../model/ledger-entry.ts';
+import { type LedgerEntry, warningsOf } from '../../model/ledger-entry.ts';
 import { targetName } from '../../model/redis-keys.ts';
-import { countsText } from '../../model/row-changes.ts';
+import { changesText, countsText, type RowChanges } from '../../model/row-changes.ts';
 import { stepLine } from '../../model/step-words.ts';
 import type { TableVersion } from '../../model/table-history.ts';
 import type { ItemView, KnownEntry } from '../../service/items.ts';
@@ -11,7 +11,6 @@ import type { RunningJob } from '../../service/overview.ts';
 import { type Html, html, momentHtml, type Part, sizeWords } from '../../util/html.ts';
 import { plotHtml, ticksOf } from '../../util/plot.ts';
 import { countText, plural } from '../../util/plural.ts';
-import { changesHtml } from './changes.ts';
 import { jobsHtml } from './home.ts';
 import {
   type Act,
@@ -130,6 +129,49 @@ const factsHtml = ({ entry, target, runId, comesFrom }: ItemView): Html => {
 const resourcesHtml = (resources: KnownEntry[]): Html => html`<h2>Resources</h2>
 ${entriesHtml(resources)}
 ${resources.length === mostResources ? html`<p class="soft">The first ${mostResources}; search for others.</p>` : null}`;
+
+/** What changed in a table, as a diff that people read; of a held version what would change. */
+const changesHtml = (entry: LedgerEntry, portal: string): Part => {
+  const { changes } = entry;
+  if (changes === null) return null;
+  const { added, removed, changed, examples } = changes;
+  return html`<section class="diff" aria-label="Row changes"><h2>${isGuarded(entry) ? 'What would change' : 'What changed'}</h2>
+<p>Rows <bdi>${changesText(changes)}</bdi></p>
+${changed === 0 ? null : partOf(['changed', portal], changed, changedHtml(examples.changed))}
+${added === 0 ? null : partOf(['added', portal], added, rowsHtml(examples.added, 'ins'))}
+${removed === 0 ? null : partOf(['removed', portal], removed, rowsHtml(examples.removed, 'del'))}
+</section>`;
+};
+
+/** Says how many there are where not all are shown. */
+const partOf = (
+  [what, portal]: [string, string],
+  count: number,
+  { shown, table }: { shown: number; table: Html },
+): Html =>
+  html`<details id="rows-${what}-${portal}" open><summary>${plural(count, 'row')} ${what}${shown < count ? `, the first ${countText(shown)} of them` : null}</summary>${table}</details>`;
+
+type Examples = RowChanges['examples'];
+
+const changedHtml = (rows: Examples['changed']): { shown: number; table: Html } => {
+  const lines = rows.flatMap(({ key, cells }) =>
+    cells.map(({ column, old, new: now }, at) => {
+      const name = key.map(({ value }) => value).join(', ');
+      const row = at === 0 ? html`<th scope="rowgroup" rowspan="${cells.length}"><bdi>${name}</bdi></th>` : null;
+      return html`<tr>${row}<td><bdi>${column}</bdi></td><td><del><bdi>${old}</bdi></del></td><td><ins><bdi>${now}</bdi></ins></td></tr>\n`;
+    }),
+  );
+  const key = rows[0]?.key.map(({ column }) => column).join(', ') ?? 'Row';
+  return { shown: rows.length, table: tableHtml('Changed rows', [key, 'Column', 'Before', 'Now'], lines) };
+};
+
+const rowsHtml = (rows: Examples['added'], mark: 'ins' | 'del'): { shown: number; table: Html } => {
+  const cellHtml = (value: string): Html =>
+    mark === 'ins' ? html`<ins><bdi>${value}</bdi></ins>` : html`<del><bdi>${value}</bdi></del>`;
+  const lines = rows.map((cells) => html`<tr>${cells.map(({ value }) => html`<td>${cellHtml(value)}</td>`)}</tr>\n`);
+  const columns = rows[0]?.map(({ column }) => column) ?? [];
+  return { shown: rows.length, table: tableHtml(mark === 'ins' ? 'Added rows' : 'Removed rows', columns, lines) };
+};
 
 const shownVersions = 5;
 

@@ -138,7 +138,7 @@ const readRoutes = (app: FastifyInstance, tools: ActionTools): void => {
   app.get('/runs/:target', async (request, reply) => {
     const name = pathPart(request, 'target');
     if (!(await overview.targets()).has(name)) throw unknown(`no key, file or title matches "${name.slice(0, 200)}"`);
-    const runs = ((await overview.runs.byTarget()).get(name) ?? []).slice(0, 100);
+    const runs = ((await overview.runsByTarget()).get(name) ?? []).slice(0, 100);
     return send(reply, runsPage(name, runs, actOf(request)));
   });
   app.get('/run/:runId', async (request, reply) => {
