@@ -69,7 +69,8 @@ export const checkCommand = async (paths: string[], options: CheckCommandOptions
   if (portal) print(portalLines(portal));
   const code = exitCodeOf(files, portal);
   if (form === 'html') sayText(io, htmlOfFiles(files));
-  const found: CheckedFiles = { ok: code === exitCodes.ok, files: files.map(plainFinding), portal };
+  const plain = files.map(({ sources, ...finding }) => ({ ...finding, sources: sources.map(({ path }) => path) }));
+  const found: CheckedFiles = { ok: code === exitCodes.ok, files: plain, portal };
   if (form === 'json') sayText(io, JSON.stringify(found, null, 2));
   return code;
 };
@@ -77,20 +78,12 @@ export const checkCommand = async (paths: string[], options: CheckCommandOptions
 /** Beyond so many files, those with a summary and columns only are counted, not listed. */
 const [mostPlain, plainLines] = [20, 2];
 
-/** A finding as `--json` prints it: with only the paths of the files that a manifest publishes. */
-export type CheckedFile = Omit<FileFinding, 'sources'> & { sources: string[] };
-
-/** What `sluice check --json` prints. */
+/** What `sluice check --json` prints: of the files that a manifest publishes only the paths. */
 export interface CheckedFiles {
   ok: boolean;
-  files: CheckedFile[];
+  files: (Omit<FileFinding, 'sources'> & { sources: string[] })[];
   portal: PortalFinding | null;
 }
-
-const plainFinding = ({ sources, ...finding }: FileFinding): CheckedFile => ({
-  ...finding,
-  sources: sources.map(({ path }) => path),
-});
 
 /** A faulty configuration must not hide the faults of other files, so its error is returned. */
 const configIfSound = (options: CommonOptions, io: Io): Promise<{ config: Config | null; error: ConfigError | null }> =>

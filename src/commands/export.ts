@@ -9,8 +9,8 @@ import type { ExportOrder } from '../model/report.ts';
 import { makeFolder } from '../util/make-folder.ts';
 import { type CommandDeclarations, commonOptions, parseDuration } from './declaration.ts';
 import { type CommonOptions, type Io, unwritable } from './io.ts';
-import { awaitReports } from './reports.ts';
 import { configOf, withRuntime } from './session.ts';
+import { awaitReports } from './wait.ts';
 
 export interface ExportOptions extends Omit<CommonOptions, 'portal'> {
   output?: string;

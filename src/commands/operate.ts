@@ -8,9 +8,9 @@ import { type CommandDeclarations, commonOptions } from './declaration.ts';
 import { exitCodes } from './exit.ts';
 import { type CommonOptions, type Io, print } from './io.ts';
 import { confirm } from './prompt.ts';
-import { awaitReports } from './reports.ts';
 import { withRuntimeOf } from './session.ts';
 import { hintLine, lines } from './text.ts';
+import { awaitReports } from './wait.ts';
 
 export type RetryOptions = CommonOptions & { code?: string; manifest?: string };
 

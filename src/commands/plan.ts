@@ -26,9 +26,9 @@ import { manifestsOf, refuseTakenNames } from './direct-manifest.ts';
 import { exitCodes } from './exit.ts';
 import { type CommonOptions, type Io, print, say } from './io.ts';
 import { leftBehindLines } from './report-text.ts';
-import { awaitReports } from './reports.ts';
 import { configOf, withRuntime } from './session.ts';
 import { lines } from './text.ts';
+import { awaitReports } from './wait.ts';
 
 export type PlanOptions = CommonOptions & { refresh?: boolean; output?: string };
 

@@ -1,4 +1,5 @@
 // How far runs are, as lines for a terminal: their items with speed and time left, and the steps that take long.
+import { setTimeout as sleep } from 'node:timers/promises';
 import { movedText, paceText } from '../model/moved.ts';
 import { targetName } from '../model/redis-keys.ts';
 import type { RequestedRun } from '../service/actions.ts';
@@ -6,6 +7,8 @@ import { jobsOf, type RunningJob } from '../service/overview.ts';
 import type { Runtime } from '../service/runtime.ts';
 import { plural } from '../util/plural.ts';
 import { spanText } from '../util/quantity.ts';
+import { exitCodes } from './exit.ts';
+import { type CommonOptions, fittingLines, type Io, type Printed, print } from './io.ts';
 
 /** A step gets a line of its own once it lasts so long, milliseconds; so many do. Else so many keys are named. */
 const [longMs, mostLines, mostKeys] = [2000, 4, 3];
@@ -64,3 +67,28 @@ export class Progress {
     return (await Promise.all([...new Set(portals)].map((portal) => jobsOf(this.#runtime, portal)))).flat();
   }
 }
+
+/** How often {@link watch} looks. */
+const everyMs = 1000;
+
+/** Shows again and again what a command prints, with how far runs are below it, until it is stopped: in place on a terminal, where the last view stays; elsewhere, and as JSON, each time it differs. Returns 0. */
+export const watch = async (
+  runtime: Runtime,
+  look: () => Promise<Printed>,
+  options: CommonOptions,
+  io: Io,
+): Promise<number> => {
+  const progress = new Progress(runtime);
+  const line = options.json ? null : io.line;
+  for (let before = ''; ; ) {
+    const view = await look();
+    const sign = JSON.stringify(view);
+    if (line) line.show(...fittingLines(io, view.lines.join('\n')), ...(await progress.running()));
+    else if (sign !== before) print(io, options, view);
+    before = sign;
+    await sleep(everyMs, undefined, { signal: io.stop }).catch(() => undefined);
+    if (!io.stop.aborted) continue;
+    if (line) print(io, options, view);
+    return exitCodes.ok;
+  }
+};

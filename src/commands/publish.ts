@@ -12,10 +12,9 @@ import { exitCodeOfReports } from './exit.ts';
 import { type CommonOptions, type Io, say, warn } from './io.ts';
 import { planCommand } from './plan.ts';
 import { closingLines } from './report-text.ts';
-import { showReports } from './reports.ts';
 import { configOf, withRuntime } from './session.ts';
 import { type Lines, lines } from './text.ts';
-import { waitForRuns } from './wait.ts';
+import { showReports, waitForRuns } from './wait.ts';
 
 export interface PublishOptions extends CommonOptions {
   wait?: number;

@@ -7,7 +7,7 @@ import { reasonText } from '../model/report.ts';
 import { countsText } from '../model/row-changes.ts';
 import { listedRunSchema } from '../model/status.ts';
 import type { TableVersion } from '../model/table-history.ts';
-import { itemViews, lastRunOfKey, meantKey } from '../service/items.ts';
+import { itemViews, meantKey } from '../service/items.ts';
 import { reportFormats } from '../service/report-formats.ts';
 import { fatesText, markOf, markWords, type RunStatus, runStatus } from '../service/run-list.ts';
 import type { Runtime } from '../service/runtime.ts';
@@ -113,10 +113,8 @@ export const logCommand = async (what: string, options: LogOptions, io: Io): Pro
 const findLog = async (runtime: Runtime, what: string): Promise<{ runId: string; id: string }> => {
   const runId = what.split('.', 1)[0] ?? what;
   if (!what.includes('/') && (await runtime.runs.target(runId))) return { runId, id: what };
-  for (const target of what.includes('/') ? await runtime.targetsOfKey(what) : []) {
-    const last = await lastRunOfKey(runtime, target, what);
-    if (last) return { runId: last, id: itemId(last, what) };
-  }
+  const last = what.includes('/') ? (await itemViews(runtime, what)).find((view) => view.runId !== '') : undefined;
+  if (last) return { runId: last.runId, id: itemId(last.runId, what) };
   throw new NotFoundError(`no job, run or key is known as "${what}"`, {
     hint: `${what.includes('/') ? await meantKey(runtime, what) : ''}\`sluice status\` lists the keys; logs are kept as long as \`jobs.keepRuns\` says`,
   });

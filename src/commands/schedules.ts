@@ -16,9 +16,9 @@ import { durationWords } from '../util/quantity.ts';
 import { type CommandDeclarations, commonOptions } from './declaration.ts';
 import { exitCodes } from './exit.ts';
 import { type CommonOptions, type Io, print, warn } from './io.ts';
-import { awaitReports } from './reports.ts';
 import { withRuntimeOf } from './session.ts';
 import { lines } from './text.ts';
+import { awaitReports } from './wait.ts';
 
 /** One line of the list. Times are ISO 8601, UTC. */
 export type ScheduleRow = Awaited<ReturnType<typeof rowsOf>>[number];

@@ -4,15 +4,15 @@ import { relative, resolve } from 'node:path';
 import type { z } from 'zod';
 import { NotFoundError } from '../model/errors.ts';
 import { heldBy, isGuarded, isHeldBack, itemStateOf } from '../model/item-state.ts';
-import { itemId, jobSchemas } from '../model/job.ts';
-import { isBelow, kindOfKey, parentKey, resourceKey } from '../model/key.ts';
+import { isBelow, resourceKey } from '../model/key.ts';
 import { type LedgerEntry, warningsOf } from '../model/ledger-entry.ts';
 import { type KnownTarget, targetName } from '../model/redis-keys.ts';
 import { statusSchema } from '../model/status.ts';
 import { waitOfRun } from '../queue/run-wait.ts';
 import { type InboxViewOfService, readInboxViews } from '../service/inboxes.ts';
-import { entriesWhere, inOrder, isAbout, type KnownEntry, meantKey, wordsOf } from '../service/items.ts';
+import { entriesWhere, inOrder, isAbout, itemViews, type KnownEntry, meantKey, wordsOf } from '../service/items.ts';
 import { whatIsOverdue } from '../service/overdue.ts';
+import { jobsOf } from '../service/overview.ts';
 import type { Runtime } from '../service/runtime.ts';
 import { stateFault } from '../service/state-watch.ts';
 import { listedFolders, placeRule } from '../sources/drop/drop-target.ts';
@@ -24,12 +24,12 @@ import { durationWords } from '../util/quantity.ts';
 import { type CommandDeclarations, commonOptions } from './declaration.ts';
 import { exitCodes } from './exit.ts';
 import { type CommonOptions, type Io, type Printed, print } from './io.ts';
+import { watch } from './progress.ts';
 import { detailLines, isLeftBehind, leftBehindLines } from './report-text.ts';
 import { latestRuns, runJson, runLines } from './runs.ts';
 import { withRuntimeOf } from './session.ts';
 import { causeLines, hintLine, type Lines, lines, reasonLines, restLine } from './text.ts';
 import { standstillText } from './wait.ts';
-import { watch } from './watch.ts';
 
 export type StatusOptions = CommonOptions & { all?: boolean; watch?: boolean };
 
@@ -82,22 +82,14 @@ type Waiting = z.input<typeof statusSchema>['waiting'][number] & { title?: strin
 
 /** A key that a run in progress publishes for the first time; null for none. */
 const findPlanned = async (runtime: Runtime, key: string): Promise<Waiting | null> => {
-  for (const target of await runtime.targets()) {
-    const { current } = await runtime.gate.state(target);
-    if (current === null || !isBelow(key, target.manifest)) continue;
-    const isDataset = kindOfKey(key) === 'dataset';
-    const work = await runtime.runs.work(current, key);
-    if (!work) continue;
-    const id = itemId(current, isDataset ? key : parentKey(key));
-    const job = await runtime.queues.portal(target.portal).getJob(id);
-    const steps = job && (await job.isActive()) ? jobSchemas.dataset.safeParse(job.data).data?.trace?.steps : null;
-    const step = steps?.[key];
-    const why = `not live yet: it ${step === undefined ? 'waits in' : `is at step ${step} of`} run ${current}`;
-    const { manifest, portal } = target;
-    const { title } = work.wish;
-    return { what: key, title, state: 'publishing', manifest, portal, runId: current, since: null, why };
-  }
-  return null;
+  const view = (await itemViews(runtime, key)).find(({ isRunning }) => isRunning);
+  if (!view) return null;
+  const { runId, entry } = view;
+  const { manifest, portal } = view.target;
+  const steps = (await jobsOf(runtime, portal)).flatMap((job) => (job.runId === runId ? job.steps : []));
+  const step = steps.find(({ item }) => item === key)?.step;
+  const why = `not live yet: it ${step === undefined ? 'waits in' : `is at step ${step} of`} run ${runId}`;
+  return { what: key, title: entry.title, state: 'publishing', manifest, portal, runId, since: null, why };
 };
 
 const takenText =

@@ -1,14 +1,17 @@
-// Waits for runs, shows their progress, and works their jobs itself if no worker does.
+// Waits for runs, shows their progress and reports, and works their jobs itself if no worker does.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { InterruptedError, printable, UnfinishedError } from '../model/errors.ts';
 import { targetName } from '../model/redis-keys.ts';
 import type { StoredReport } from '../model/report.ts';
 import { type Standstill, waitOfRun } from '../queue/run-wait.ts';
 import type { RequestedRun } from '../service/actions.ts';
+import { reportFormats } from '../service/report-formats.ts';
 import type { Runtime } from '../service/runtime.ts';
 import { plural } from '../util/plural.ts';
-import type { CommonOptions, Io } from './io.ts';
+import { exitCodeOfReports, exitCodes } from './exit.ts';
+import { type CommonOptions, type Io, type Printed, print, say, sayAll } from './io.ts';
 import { Progress } from './progress.ts';
+import { reportLines } from './report-text.ts';
 
 /** Progress is on standard error, unless the command prints JSON. */
 interface WaitOptions extends Pick<CommonOptions, 'json'> {
@@ -44,6 +47,38 @@ export const waitForRuns = async (
   const reports = await Promise.all(runs.map(({ runId }) => runtime.runs.report(runId)));
   return reports.filter((report) => report !== null);
 };
+
+/** Waits for runs and shows their reports, or `none` where nothing had to run; returns the exit code. */
+export const awaitReports = async (
+  runtime: Runtime,
+  runs: RequestedRun[],
+  options: WaitOptions,
+  io: Io,
+  none?: Printed,
+): Promise<number> => {
+  if (none && runs.length === 0) {
+    print(io, options, none);
+    return exitCodes.ok;
+  }
+  const reports = await waitForRuns(runtime, runs, options, io);
+  await showReports(reports, options, io);
+  return exitCodeOfReports(reports);
+};
+
+/** Shows reports as text, or as JSON: `{ "reports": […] }`. */
+export const showReports = async (reports: StoredReport[], options: WaitOptions, io: Io): Promise<void> => {
+  if (options.json) await sayAll(io, jsonOf(reports));
+  else for (const report of reports) for (const line of reportLines(report)) say(io, line);
+};
+
+function* jsonOf(reports: StoredReport[]): Generator<string> {
+  yield '{ "reports": [\n';
+  for (const [index, report] of reports.entries()) {
+    if (index > 0) yield ',\n';
+    yield* reportFormats.json.piecesOf(report);
+  }
+  yield '] }\n';
+}
 
 const untilClosed = async (runtime: Runtime, runs: RequestedRun[], options: WaitOptions, io: Io): Promise<void> => {
   const { json, wait } = options;

@@ -133,16 +133,3 @@ const placeOf = async ({ key, sourcePath, source, reason }: LedgerEntry): Promis
   const of = { ...idsOfKey(key), sha256: source?.sha256 ?? '' };
   return reason?.file ?? findArchived({ path: sourcePath, claim }, of);
 };
-
-/** The run that processes a key now, else the last one that did. */
-export const lastRunOfKey = async (
-  { gate, runs, ledger }: Pick<Runtime, 'gate' | 'runs' | 'ledger'>,
-  target: Target,
-  key: string,
-): Promise<string | null> => {
-  const { current } = await gate.state(target);
-  const isOf = async (runId: string): Promise<boolean> =>
-    (await runs.log(itemId(runId, key))).length > 0 || (await runs.work(runId, key)) !== null;
-  if (current !== null && (await isOf(current))) return current;
-  return (await ledger.entry(target.portal, key))?.runId || null;
-};
