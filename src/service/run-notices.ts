@@ -13,73 +13,63 @@ import { expectedOf, newsIn } from '../state/deadlines.ts';
 import { lastSuccesses, lastTriggers, type TriggerRecord } from '../state/targets.ts';
 import type { Connections } from './connections.ts';
 
-export class RunNotices {
-  readonly #parts: Connections;
-  readonly #heartbeats: Heartbeats;
+export type RunNotices = ReturnType<typeof runNoticesOf>;
 
-  constructor(parts: Connections) {
-    this.#parts = parts;
-    this.#heartbeats = new Heartbeats(parts.log);
-  }
+export const runNoticesOf = (parts: Connections) => {
+  const { redis, keys, deadlines, notifier, fetcher, config, log } = parts;
+  const heartbeats = new Heartbeats(log);
+  const post: Post = (url, posting) => fetcher.post(url, posting);
 
-  /** A run begins; waits for nothing and never fails. */
-  started(request: RunRequest & { runId: string }): void {
-    if (isOfWhole(request)) void this.#heartbeat('start', request, `run ${request.runId} begins`);
-  }
-
-  /** A run has its report. A fault here must not keep it from closing. */
-  async closed(report: StoredReport, request: RunRequest): Promise<void> {
-    const { deadlines, notifier, onRunClosed, log } = this.#parts;
-    const facts = async (): Promise<ManifestFacts> => {
-      const manifest = await loadManifest(request.manifestPath).catch(() => null); // its faults are the report's reason
-      const isLimited = request.only !== null || request.plan !== null || request.remove !== null;
-      const isWhole = manifest !== null && !isDropManifest(manifest) && !isLimited;
-      return { notify: manifest?.notify ?? { email: null, webhook: null }, isWhole };
-    };
-    try {
-      onRunClosed(report);
-      await deadlines.happened(newsIn(report), Date.now());
-      if (isOfWhole(request)) await this.#wholeClosed(report, request);
-      await notifier.runClosed(report, facts);
-    } catch (error) {
-      log.error({ runId: report.runId, err: error }, 'the notice of a run could not be made');
-    }
-  }
-
-  async triggered(data: TriggerData, record: TriggerRecord): Promise<void> {
-    const { redis, keys, deadlines, config } = this.#parts;
-    await lastTriggers.set(redis, keys, data, record);
-    if (data.schedule === null) return;
-    const waits = record.did === 'wait' ? { until: record.until } : {};
-    const at = firesBy(data.schedule, { now: Date.now(), ...waits, slackMs: config.watch.everyMs });
-    await deadlines.keepPromise({ member: expectedOf.schedule(data), at });
-  }
-
-  close(): Promise<void> {
-    return this.#heartbeats.close();
-  }
+  /** The monitor of the manifest takes precedence over the configured one. */
+  const beat = async (heartbeat: Heartbeat, request: RunRequest, text: string): Promise<void> => {
+    const manifest = await loadManifest(request.manifestPath).catch(() => null);
+    const own = manifest?.notify?.heartbeat;
+    const call = { heartbeat, target: targetName(request), text };
+    if (own) heartbeats.call({ ...call, urls: own, post });
+    else if (config.notify.heartbeat) heartbeats.call({ ...call, urls: config.notify.heartbeat });
+  };
 
   /** Only for runs of everything: one of some items proves nothing about the others. */
-  async #wholeClosed(report: StoredReport, request: RunRequest): Promise<void> {
-    const { deadlines, redis, keys } = this.#parts;
+  const wholeClosed = async (report: StoredReport, request: RunRequest): Promise<void> => {
     const heartbeat = isSuccess(report) ? 'ok' : 'fail';
-    await this.#heartbeat(heartbeat, request, `run ${report.runId}: ${JSON.stringify(report.counts)}`);
+    await beat(heartbeat, request, `run ${report.runId}: ${JSON.stringify(report.counts)}`);
     if (heartbeat === 'fail') return;
     await deadlines.happened([expectedOf.success(report)], Date.now());
     await lastSuccesses.set(redis, keys, report, Date.parse(report.endedAt));
-  }
+  };
 
-  /** The monitor of the manifest takes precedence over the configured one. */
-  async #heartbeat(heartbeat: Heartbeat, request: RunRequest, text: string): Promise<void> {
-    const { config, fetcher } = this.#parts;
-    const manifest = await loadManifest(request.manifestPath).catch(() => null);
-    const own = manifest?.notify?.heartbeat;
-    const target = targetName(request);
-    const post: Post = (url, posting) => fetcher.post(url, posting);
-    if (own) this.#heartbeats.call({ heartbeat, target, urls: own, text, post });
-    else if (config.notify.heartbeat) this.#heartbeats.call({ heartbeat, target, urls: config.notify.heartbeat, text });
-  }
-}
+  return {
+    /** A run begins; waits for nothing and never fails. */
+    started: (request: RunRequest & { runId: string }): void => {
+      if (isOfWhole(request)) void beat('start', request, `run ${request.runId} begins`);
+    },
+    /** A run has its report. A fault here must not keep it from closing. */
+    closed: async (report: StoredReport, request: RunRequest): Promise<void> => {
+      const facts = async (): Promise<ManifestFacts> => {
+        const manifest = await loadManifest(request.manifestPath).catch(() => null); // its faults are the report's reason
+        const isLimited = request.only !== null || request.plan !== null || request.remove !== null;
+        const isWhole = manifest !== null && !isDropManifest(manifest) && !isLimited;
+        return { notify: manifest?.notify ?? { email: null, webhook: null }, isWhole };
+      };
+      try {
+        parts.onRunClosed(report);
+        await deadlines.happened(newsIn(report), Date.now());
+        if (isOfWhole(request)) await wholeClosed(report, request);
+        await notifier.runClosed(report, facts);
+      } catch (error) {
+        log.error({ runId: report.runId, err: error }, 'the notice of a run could not be made');
+      }
+    },
+    triggered: async (data: TriggerData, record: TriggerRecord): Promise<void> => {
+      await lastTriggers.set(redis, keys, data, record);
+      if (data.schedule === null) return;
+      const waits = record.did === 'wait' ? { until: record.until } : {};
+      const at = firesBy(data.schedule, { now: Date.now(), ...waits, slackMs: config.watch.everyMs });
+      await deadlines.keepPromise({ member: expectedOf.schedule(data), at });
+    },
+    close: (): Promise<void> => heartbeats.close(),
+  };
+};
 
 /** True for a run of everything in its target. */
 const isOfWhole = ({ only, remove, decision }: RunRequest): boolean =>

@@ -9,7 +9,7 @@ import { EndableRedis } from '../state/redis/connection.ts';
 import { refuseOtherLayout } from '../state/targets.ts';
 import { Connections, type RuntimeOptions } from './connections.ts';
 import { PortalWorkers } from './portal-workers.ts';
-import { RunNotices } from './run-notices.ts';
+import { runNoticesOf } from './run-notices.ts';
 import { SilenceWatch } from './silence-watch.ts';
 import { StateWatch } from './state-watch.ts';
 
@@ -17,7 +17,7 @@ import { StateWatch } from './state-watch.ts';
 export class Runtime extends Connections {
   /** Reports what is overdue; started by long-running commands. */
   readonly silence = new SilenceWatch(this);
-  readonly runNotices = new RunNotices(this);
+  readonly runNotices = runNoticesOf(this);
   readonly stateWatch = new StateWatch(this);
   #closing: Promise<void> | null = null;
 
