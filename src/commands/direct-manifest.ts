@@ -26,20 +26,19 @@ export interface DirectManifest {
 
 interface DirectOptions {
   config: Pick<Config, 'stateDir' | 'portal' | 'portals'>;
-  cwd: string;
-  save: boolean;
+  isSaved: boolean;
 }
 
 /** The manifests of paths, and those that were made for tables and folders among them; both are loaded. */
 export const manifestsOf = async (
   paths: string[],
-  { config, isSaved }: Pick<DirectOptions, 'config'> & { isSaved: boolean },
+  options: DirectOptions,
   io: Io,
 ): Promise<{ manifests: Manifest[]; direct: DirectManifest[] }> => {
   const direct: DirectManifest[] = [];
   for (const path of paths) {
     if (!(await isData(resolve(io.cwd, path)))) continue;
-    const made = await directManifest(path, { config, cwd: io.cwd, save: isSaved });
+    const made = await directManifest(path, options, io);
     direct.push(made);
     if (made.leftOut.length === 0) continue;
     const [some, rest] = [made.leftOut.slice(0, 10).join(', '), made.leftOut.length - 10];
@@ -90,22 +89,25 @@ const isData = async (path: string): Promise<boolean> => {
 };
 
 /** Makes and writes the manifest of a file, or of a folder as one dataset. @throws UsageError where none can be made */
-const directManifest = async (named: string, options: DirectOptions): Promise<DirectManifest> => {
-  const { config, cwd, save } = options;
+const directManifest = async (
+  named: string,
+  { config, isSaved }: DirectOptions,
+  { cwd }: Io,
+): Promise<DirectManifest> => {
   const data = resolve(cwd, named);
   const isFolder = (await stat(data)).isDirectory();
   const { files, leftOut } = isFolder ? await filesOf(data, named) : { files: [data], leftOut: [] };
   const name = idOf(isFolder ? basename(data) : stemOf(data));
-  const path = save ? join(await manifestFolder(cwd), `${name}.yaml`) : directPath(config, name);
+  const path = isSaved ? join(await manifestFolder(cwd), `${name}.yaml`) : directPath(config, name);
   const ids = files.map((file) => idOf(stemOf(file)));
   const twice = ids.find((id, at) => ids.indexOf(id) < at);
   if (twice !== undefined) throw noManifest(named, `two of its files would get the id "${twice}"`);
   const resources = files.map((file, at) => {
     const id = quoted(ids[at] ?? '');
     const title = quoted(titleOfName(stemOf(file)));
-    return `      - { id: ${id}, title: ${title}, file: ${quoted(save ? relative(dirname(path), file) : file)} }\n`;
+    return `      - { id: ${id}, title: ${title}, file: ${quoted(isSaved ? relative(dirname(path), file) : file)} }\n`;
   });
-  const text = `${headOf(save ? named : data)}
+  const text = `${headOf(isSaved ? named : data)}
 name: ${name}
 portal: ${config.portal ?? Object.keys(config.portals)[0] ?? 'local'}
 defaults: { resource: { mend: safe } }   # fix faults that have only one possible fix
@@ -115,14 +117,14 @@ datasets:
     resources:
 ${resources.join('')}`;
   await makeFolder(dirname(path));
-  if (save) await writeNew(path, text);
+  if (isSaved) await writeNew(path, text);
   else {
     // Two files of one name would overwrite each other under the same keys.
     const before = await readFile(path, 'utf8').catch(() => headOf(data)); // none yet
     if (before.split('\n', 1)[0] !== headOf(data)) throw noManifest(named, 'other data of this name was published');
     await writeFile(path, text);
   }
-  return { path, text, isSaved: save, of: named, leftOut };
+  return { path, text, isSaved, of: named, leftOut };
 };
 
 const directPath = ({ stateDir }: Pick<Config, 'stateDir'>, name: string): string =>

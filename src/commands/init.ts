@@ -133,11 +133,7 @@ const promptUrl = async (prompt: Prompt, io: Io): Promise<string> => {
   }
 };
 
-interface Answers {
-  url: string | undefined;
-  username: string | undefined;
-  password: string | undefined;
-}
+type Answers = Record<'url' | 'username' | 'password', string | undefined>;
 
 const chosen = (answers: Answers): ChosenPortal => {
   const fault = answers.url ? portalUrlFault(answers.url) : null;

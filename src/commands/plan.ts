@@ -79,7 +79,7 @@ const showPlan = async (runtime: Runtime, manifest: Manifest, options: PlanOptio
         observe(wishes, known, { fetcher, listed, portal, readsStates: isDoubted, isDoubted }, signal),
     });
     remarks.push(...plan.remarks);
-    let isHeaded = false;
+    print([headLine(target, refreshed)]);
     for await (const { wishes, datasets, removals, known } of plan.pages()) {
       const items = planFileItems(datasets, removals);
       remarks.push(...standingRemarks(items, known.entries));
@@ -91,11 +91,8 @@ const showPlan = async (runtime: Runtime, manifest: Manifest, options: PlanOptio
       const byKey = new Map(wishes.flatMap(({ resources }) => resources.map((wish) => [wish.key, wish])));
       for (const item of items) await ahead(item, byKey.get(item.key));
       if (options.json || options.output !== undefined) kept.push(...items);
-      if (!isHeaded) print([headLine(target, refreshed)]);
-      isHeaded = true;
       print(items.flatMap(itemLines));
     }
-    if (!isHeaded) print([headLine(target, refreshed)]);
     remarks.push(...(limits?.remarks() ?? []));
     const made: PlanFile = {
       ...{ sluicePlan: 1, ...target, refreshed, manifestPath: manifest.path, madeAt: new Date().toISOString() },

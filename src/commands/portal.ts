@@ -15,15 +15,10 @@ import { embeddedPortal, serverSettings } from '../service/portal-access.ts';
 import { plural } from '../util/plural.ts';
 import { type CommandDeclarations, jsonOption, parsePort, placeOptions, type Subcommand } from './declaration.ts';
 import { exitCodes } from './exit.ts';
-import { type Io, print, say, stopped, warn } from './io.ts';
+import { type CommonOptions, type Io, print, say, stopped, warn } from './io.ts';
 import { configOf } from './session.ts';
 
-interface PortalChoice {
-  config?: string;
-  state?: string;
-  portal?: string;
-  data?: string;
-}
+type PortalChoice = Pick<CommonOptions, 'config' | 'state' | 'portal'> & { data?: string };
 
 type ChosenEmbedded = Awaited<ReturnType<typeof chosenEmbedded>>;
 
@@ -146,10 +141,7 @@ type TokenAction =
   | { action: 'list' }
   | { action: 'revoke'; id: string };
 
-interface TokenOptions extends PortalChoice {
-  json?: boolean;
-  label?: string;
-}
+type TokenOptions = PortalChoice & { json?: boolean; label?: string };
 
 /** Makes, lists or revokes access tokens, also while the portal runs. A new one is printed once, stored hashed. */
 export const portalTokenCommand = async (what: TokenAction, options: TokenOptions, io: Io): Promise<number> => {

@@ -12,7 +12,7 @@ import { plural } from '../util/plural.ts';
 import { type CommandDeclarations, commonOptions } from './declaration.ts';
 import { loadAll } from './direct-manifest.ts';
 import { exitCodes } from './exit.ts';
-import { type CommonOptions, type Io, print } from './io.ts';
+import { type CommonOptions, type Io, type Printed, print } from './io.ts';
 import { configOf, withRuntime } from './session.ts';
 import { lines } from './text.ts';
 
@@ -83,11 +83,7 @@ const isLinked = ({ proof }: Reconciled): boolean => Boolean(proof?.entry.nid);
 
 const faultsOf = ({ proof }: Reconciled): string[] => proof?.faults ?? [];
 
-interface PortalResult {
-  isBad: boolean;
-  json: object;
-  lines: string[];
-}
+type PortalResult = Printed & { isBad: boolean };
 
 /** Does the work for each portal of the manifest; returns the worst exit code. */
 const withReconciled = async (

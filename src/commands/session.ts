@@ -2,7 +2,7 @@
 import type { Config } from '../config/config.ts';
 import { loadConfig } from '../config/load.ts';
 import { createLog, type Log } from '../model/log.ts';
-import type { StoredReport } from '../model/report.ts';
+import type { RuntimeOptions } from '../service/connections.ts';
 import type { Runtime } from '../service/runtime.ts';
 import { exitCodes } from './exit.ts';
 import { type CommonOptions, type Io, warn } from './io.ts';
@@ -26,13 +26,7 @@ export const oneOffLog = (config: Config, options: CommonOptions, io: Io): Log =
   });
 
 /** What a runtime is opened for; `log` of a service, which also reports there what it has to say. */
-interface Opening {
-  config: Config;
-  options: CommonOptions;
-  role: string;
-  log?: Log;
-  onRunClosed?: (report: StoredReport) => void;
-}
+type Opening = Pick<RuntimeOptions, 'config' | 'role' | 'onRunClosed'> & { options: CommonOptions; log?: Log };
 
 /** Runs `work` with an open runtime and closes it afterwards; a second signal closes by force, and a stop while Redis is silent ends the process. */
 export const withRuntime = async <T>(

@@ -137,14 +137,8 @@ const refuseSilent = async (runtime: Runtime, portal: string, waitMs: number | u
   });
 };
 
-interface Wait {
-  text: string;
-  /** Unix milliseconds before which nothing can happen; Infinity where that needs a person. */
-  until: number;
-  error: UnfinishedError;
-}
-
-const waitOf = async (runtime: Runtime, run: RequestedRun): Promise<Wait | null> => {
+/** What a run waits for; before `until`, Unix milliseconds, nothing can happen, ever where that needs a person. */
+const waitOf = async (runtime: Runtime, run: RequestedRun) => {
   const { portal } = run;
   const { pause, standstill } = await waitOfRun(runtime, run);
   const stays = `the run stays queued, and ${nextCommand} resumes it`;
@@ -164,7 +158,7 @@ const waitOf = async (runtime: Runtime, run: RequestedRun): Promise<Wait | null>
   return { text: `waits until ${end}`, until: standstill.until, error };
 };
 
-const waitsOf = async (runtime: Runtime, runs: RequestedRun[]): Promise<Wait[]> =>
+const waitsOf = async (runtime: Runtime, runs: RequestedRun[]) =>
   (await Promise.all(runs.map((run) => waitOf(runtime, run)))).filter((wait) => wait !== null);
 
 /** Bounds the wait for paused portals, all pauses together; a refused login ends it at once. Call it each second. */

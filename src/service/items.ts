@@ -6,9 +6,10 @@ import { itemId } from '../model/job.ts';
 import { idsOfKey, kindOfKey } from '../model/key.ts';
 import { type LedgerEntry, newEntry } from '../model/ledger-entry.ts';
 import type { KnownTarget, Target } from '../model/redis-keys.ts';
-import { type TableVersion, versionsOf } from '../model/table-history.ts';
+import { versionsOf } from '../model/table-history.ts';
 import { didYouMean } from '../model/yaml/nearest.ts';
 import { findArchived } from '../sources/drop/spool.ts';
+import type { Ledger } from '../state/ledger.ts';
 import { byName } from '../util/natural.ts';
 import type { Runtime } from './runtime.ts';
 
@@ -32,20 +33,12 @@ export interface KnownEntry extends LedgerEntry {
 export const inOrder = (entries: Iterable<LedgerEntry>, { portal }: Target): KnownEntry[] =>
   [...entries].sort((a, b) => byName(a.key, b.key)).map((entry) => ({ ...entry, portal }));
 
-/** What entries are looked for by; `most`: so many of each target. */
-interface Search {
-  start?: string;
-  /** What they hold somewhere, in lower case. */
-  words?: readonly string[];
-  most?: number;
-}
-
-/** Entries of the given targets for which `isMeant` holds; of what is being created its run tells more. */
+/** Entries of the given targets, `most` of each, for which `isMeant` holds; of what is being created its run tells more. */
 export const entriesWhere = async (
   { ledger }: Pick<Runtime, 'ledger'>,
   targets: readonly Target[],
   isMeant: (entry: LedgerEntry) => boolean,
-  { most = Number.POSITIVE_INFINITY, ...search }: Search = {},
+  { most = Number.POSITIVE_INFINITY, ...search }: Parameters<Ledger['each']>[1] & { most?: number } = {},
 ): Promise<KnownEntry[]> => {
   const found: KnownEntry[][] = [];
   for (const target of targets) {
@@ -87,24 +80,15 @@ export const findItems = async (runtime: Runtime, text: string, most: number): P
   return [...exact, ...found].slice(0, most);
 };
 
-export interface ItemView {
-  target: KnownTarget;
-  entry: LedgerEntry;
-  /** Versions of its table, the live one last. */
-  versions: TableVersion[];
-  /** The run that processes it now, or did last; '' for none. */
-  runId: string;
-  isRunning: boolean;
-  /** Path or address of its file. */
-  comesFrom: string | null;
-  /** Lines of its log, each with its time in front. */
-  log: string[];
-}
+export type ItemView = Awaited<ReturnType<typeof itemViews>>[number];
 
-/** How an item stands on each portal; one that a run creates has an empty entry until it is known more of. */
-export const itemViews = async (runtime: Runtime, key: string): Promise<ItemView[]> => {
+/**
+ * How an item stands on each portal, with the run that processes it now, or did last ('' for none), and the versions of
+ * its table, the live one last. One that a run creates has an empty entry until it is known more of.
+ */
+export const itemViews = async (runtime: Runtime, key: string) => {
   const { ledger, runs, gate } = runtime;
-  const viewOf = async (target: KnownTarget): Promise<ItemView[]> => {
+  const viewOf = async (target: KnownTarget) => {
     const [known, { current }] = await Promise.all([ledger.entry(target.portal, key), gate.state(target)]);
     const work = current === null ? null : await runs.work(current, key);
     const isRunning = current !== null && (work !== null || (await runs.log(itemId(current, key))).length > 0);

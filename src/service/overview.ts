@@ -3,40 +3,18 @@ import { z } from 'zod';
 import { noTrace, traceSchema } from '../model/job.ts';
 import { type KnownTarget, type Target, targetName } from '../model/redis-keys.ts';
 import { nextStart } from '../model/schedule-times.ts';
-import type { Pause } from '../queue/pause.ts';
 import { keptSchedules } from '../queue/schedules.ts';
-import type { RunProgress } from '../state/runs.ts';
-import type { HeldRun } from '../state/stored-plans.ts';
 import { type LastRun, lastRuns } from '../state/targets.ts';
 import { byName } from '../util/natural.ts';
-import { type InboxViewOfService, readInboxViews } from './inboxes.ts';
+import { readInboxViews } from './inboxes.ts';
 import { countStates, type StateCounts } from './items.ts';
-import { type Overdue, whatIsOverdue } from './overdue.ts';
-import { type RunStatus, runReader } from './run-list.ts';
+import { whatIsOverdue } from './overdue.ts';
+import { runReader } from './run-list.ts';
 import type { Runtime } from './runtime.ts';
 
-export interface TargetView extends Target {
-  counts: StateCounts;
-  /** When its next run begins by its schedule, Unix milliseconds, and the schedule's time zone. */
-  next: { at: number; timezone: string } | null;
-  runs: RunStatus[];
-  current: ({ runId: string } & RunProgress) | null;
-  held: HeldRun | null;
-}
-
 export type RunningJob = Awaited<ReturnType<typeof jobsOf>>[number];
-
-export interface OverviewView {
-  targets: TargetView[];
-  jobs: RunningJob[];
-  /** Those of the configuration; `url` where their readers find them, null where that is not known here. */
-  portals: { name: string; url: string | null }[];
-  pauses: { portal: string; pause: Pause }[];
-  inboxes: InboxViewOfService[];
-  /** What is overdue; `more` counts the rest. */
-  late: { overdue: Overdue[]; more: number };
-  hasWorkers: boolean;
-}
+export type OverviewView = Awaited<ReturnType<Overview['view']>>;
+export type TargetView = OverviewView['targets'][number];
 
 const [stripRuns, mostJobs, mostOverdue] = [30, 20, 10];
 /** Age after which items are counted even if no run has changed them, and the share of the time that this may take. */
@@ -58,13 +36,17 @@ export const overviewOf = (runtime: Runtime, served: () => readonly KnownTarget[
   const known = new Map<string, { counts: StateCounts; sign: string; at: number; ms: number }>();
   const runsByTarget = runReader(runtime);
 
-  const currentOf = async (target: Target): Promise<TargetView['current']> => {
+  const currentOf = async (target: Target) => {
     const { current } = await gate.state(target);
     return current === null ? null : { runId: current, ...(await runtime.runs.progress(current)) };
   };
 
   /** Counts again when items may have changed, but for a twentieth of the time at most. */
-  const counted = async (target: Target, last: Map<string, LastRun>, current: TargetView['current']) => {
+  const counted = async (
+    target: Target,
+    last: Map<string, LastRun>,
+    current: Awaited<ReturnType<typeof currentOf>>,
+  ) => {
     const name = targetName(target);
     const sign = `${last.get(name)?.runId} ${current?.runId} ${current?.done}`;
     const before = known.get(name);
@@ -77,7 +59,7 @@ export const overviewOf = (runtime: Runtime, served: () => readonly KnownTarget[
   };
 
   /** Items of each target that was run, by state. */
-  const counts = async (): Promise<(Target & Pick<TargetView, 'counts'>)[]> => {
+  const counts = async (): Promise<(Target & { counts: StateCounts })[]> => {
     const [targets, last] = await Promise.all([ledger.targets(), lastRuns.all(redis, keys)]);
     return Promise.all(
       targets.map(async ({ manifest, portal }) => {
@@ -94,7 +76,7 @@ export const overviewOf = (runtime: Runtime, served: () => readonly KnownTarget[
     return new Map(all.map((target) => [targetName(target), target]));
   };
 
-  const view = async (now: number): Promise<OverviewView> => {
+  const view = async (now: number) => {
     const kept = keptSchedules(queues);
     const [all, schedules, last, held, runs, inboxes, late, hasWorkers] = await Promise.all([
       targets(kept),
@@ -109,12 +91,13 @@ export const overviewOf = (runtime: Runtime, served: () => readonly KnownTarget[
     const views = await Promise.all(
       [...all]
         .sort(([a], [b]) => byName(a, b))
-        .map(async ([name, { manifest, portal }]): Promise<TargetView> => {
+        .map(async ([name, { manifest, portal }]) => {
           const [target, schedule] = [{ manifest, portal }, schedules.get(name)];
           const current = await currentOf(target);
           return {
             ...target,
             counts: await counted(target, last, current),
+            /** When its next run begins by its schedule, Unix milliseconds. */
             next: schedule
               ? { at: nextStart(schedule.schedule, name, schedule, now), timezone: schedule.schedule.timezone }
               : null,
@@ -125,6 +108,7 @@ export const overviewOf = (runtime: Runtime, served: () => readonly KnownTarget[
         }),
     );
     const own = Object.keys(config.portals);
+    // Where readers find them; null where that is not known here.
     const linked = own.map((name) => ({ name, url: runtime.portals.addressOf(name) }));
     const portals = [...new Set([...own, ...views.map(({ portal }) => portal)])].sort(byName);
     const [jobs, pauses] = await Promise.all([
