@@ -87,3 +87,14 @@ export const parseWkt = (text: string): Geometry | null => {
   const type = geometry(0);
   return type !== null && next === '' ? { type, parts, text: tokens.join(' ') } : null;
 };
+
+/** True for a longitude and latitude, degrees. */
+export const isPosition = ([longitude, latitude]: readonly [number, number]): boolean =>
+  Math.abs(longitude) <= 180 && Math.abs(latitude) <= 90;
+
+/** The box between two corners (degrees), or the point where they are the same; null where they are none. */
+export const boxWkt = ([west = NaN, south = NaN, east = NaN, north = NaN]: readonly number[]): string | null => {
+  if (!isPosition([west, south]) || !isPosition([east, north]) || south > north) return null;
+  if (west === east && south === north) return `POINT (${west} ${south})`;
+  return `POLYGON ((${west} ${south}, ${east} ${south}, ${east} ${north}, ${west} ${north}, ${west} ${south}))`;
+};

@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { datasetFields, fieldItems, resourceFields } from '../../dataset-api/fields.ts';
 import type { DatasetMetadata } from '../../dataset-api/metadata.ts';
+import { boxWkt } from '../../dataset-api/wkt.ts';
 import { SluiceError } from '../../model/errors.ts';
 import { isTabular } from '../../model/recipe/recipe.ts';
 import type { DatasetWish, ResourceWish } from '../../model/wish.ts';
@@ -104,18 +105,12 @@ const longitude = /^(?:lon|lng|long|longitude|länge|längengrad|longitud)$/i;
 /** The box around all points (degrees); null where no table has them, or a value is no degree. */
 const areaOf = (tables: readonly MeasuredColumn[][]): string | null => {
   const boxes = tables.flatMap((columns) => {
-    const [y, x] = [latitude, longitude].map((name) => columns.filter((column) => name.test(column.name)));
-    if (y?.length !== 1 || x?.length !== 1) return [];
-    const [south, north, west, east] = [y[0]?.least, y[0]?.most, x[0]?.least, x[0]?.most].map((text) =>
-      Number(text ?? NaN),
-    );
-    return [{ south, north, west, east } as Record<'south' | 'north' | 'west' | 'east', number>];
+    const [x, y] = [longitude, latitude].map((name) => columns.filter((column) => name.test(column.name)));
+    if (x?.length !== 1 || y?.length !== 1) return [];
+    return [[x[0]?.least, y[0]?.least, x[0]?.most, y[0]?.most].map((text) => Number(text ?? NaN))];
   });
-  const [south, north] = [Math.min(...boxes.map((box) => box.south)), Math.max(...boxes.map((box) => box.north))];
-  const [west, east] = [Math.min(...boxes.map((box) => box.west)), Math.max(...boxes.map((box) => box.east))];
-  if (boxes.length === 0 || !(south >= -90 && north <= 90 && west >= -180 && east <= 180)) return null;
-  if (south === north && west === east) return `POINT (${west} ${south})`;
-  return `POLYGON ((${west} ${south}, ${east} ${south}, ${east} ${north}, ${west} ${north}, ${west} ${south}))`;
+  const outermost = (most: typeof Math.min, side: number): number => most(...boxes.map((box) => box[side] ?? NaN));
+  return boxWkt([outermost(Math.min, 0), outermost(Math.min, 1), outermost(Math.max, 2), outermost(Math.max, 3)]);
 };
 
 /** The measured tables of a wish; those that cannot be measured are left out: what is wrong with them their jobs say. */

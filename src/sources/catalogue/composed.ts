@@ -1,5 +1,5 @@
 // Dates, periods and places as catalogues write them.
-import { parseWkt, plainWkt } from '../../dataset-api/wkt.ts';
+import { boxWkt, isPosition, parseWkt, plainWkt } from '../../dataset-api/wkt.ts';
 import { isObject } from '../../util/json.ts';
 import { textOf } from './values.ts';
 
@@ -102,14 +102,8 @@ const boxOf = (parts: readonly string[]): string | null => {
   const numbers = parts
     .filter((part) => part !== '')
     .map((part) => (/^[-+]?\d+(?:\.\d+)?$/.test(part) ? Number(part) : Number.NaN));
-  const [west = 0, south = 0, east = 0, north = 0] = numbers;
-  if (numbers.length !== 4 || !isPosition([west, south]) || !isPosition([east, north]) || south > north) return null;
-  if (west === east && south === north) return `POINT (${west} ${south})`;
-  return `POLYGON ((${west} ${south}, ${east} ${south}, ${east} ${north}, ${west} ${north}, ${west} ${south}))`;
+  return numbers.length === 4 ? boxWkt(numbers) : null;
 };
-
-const isPosition = ([longitude, latitude]: readonly [number, number]): boolean =>
-  Math.abs(longitude) <= 180 && Math.abs(latitude) <= 90;
 
 const geoJsonWkt = ({ type, geometry, coordinates }: Record<string, unknown>): string | null => {
   if (type === 'Feature' && isObject(geometry)) return geoJsonWkt(geometry);
