@@ -47,7 +47,7 @@ interface Reconciling extends ReconcileOptions {
 export const reconcile = async (options: ReconcileOptions): Promise<Reconciled[]> => {
   const { signal } = options;
   const entries = await options.ledger.entries(options.target);
-  const { sources } = await observe(options.wishes, entries, options, signal);
+  const { sources } = await observe(options.wishes, entries, { fetcher: options.fetcher }, signal);
   const named = withKnownNames(options.wishes, { entries, sources });
   const wishes = options.find ? named : withKnownUuids(named, entries, ownersOf(entries.values()));
   const wished = new Set(wishes.flatMap(({ resources }) => resources.map(({ uuid }) => uuid)));
