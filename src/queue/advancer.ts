@@ -6,6 +6,7 @@ import type { Target } from '../model/redis-keys.ts';
 import type { Reason } from '../model/report.ts';
 import { firstGroup, type OpenKey } from '../state/run-phase.ts';
 import type { Runs } from '../state/runs.ts';
+import { eachAtOnce } from '../util/concurrency.ts';
 import { mostOpen, nextStep, type Step } from './advance.ts';
 import type { RunGate } from './gate.ts';
 import type { Queues } from './queues.ts';
@@ -129,13 +130,8 @@ export class Advancer {
   /** Removes jobs that no worker has; returns the others. */
   async #remove(portal: string, ids: string[]): Promise<string[]> {
     const queue = this.#queues.portal(portal);
-    const kept: string[] = [];
-    for (let at = 0; at < ids.length; at += atOnce) {
-      const some = ids.slice(at, at + atOnce);
-      const removed = await Promise.all(some.map((id) => queue.remove(id, { removeChildren: false })));
-      kept.push(...some.filter((_, index) => removed[index] === 0));
-    }
-    return kept;
+    const removed = await eachAtOnce(ids, atOnce, (id) => queue.remove(id, { removeChildren: false }));
+    return ids.filter((_, index) => removed[index] === 0);
   }
 }
 
