@@ -37,7 +37,7 @@ import { guardFingerprint, importFingerprint, isLate, wantsImport } from '../pla
 import { sharesNoColumn, tableGuardFaults } from '../plan/table-guard.ts';
 import type { Item } from './item.ts';
 import { removeNode } from './removal.ts';
-import { type ResourceState, type ResourceStep, sentAgain, sentFile } from './resource-file.ts';
+import { copyOf, type ResourceState, type ResourceStep, sentAgain, sentFile } from './resource-file.ts';
 
 /** Step `guard`: holds a table beyond the limits. The entry records its file as refused then, and nothing is sent. */
 export const guardTable: ResourceStep = async (state) => {
@@ -257,13 +257,6 @@ export const restoreLastGood = async (
     (settled) => (settled.live ? `live: ${warningsOf(settled).join('; ')}` : `stale: ${refused.reason.message}`),
   );
 };
-
-/** What copies of its good file are found by. */
-export const copyOf = ({ deps, wish, target }: ResourceState) => ({
-  kept: deps.kept,
-  wish,
-  portal: target.item.portal,
-});
 
 /** The state of the job as if the good file were wanted; null when that is unavailable. */
 const withGoodFile = async (state: ResourceState, good: GoodFile): Promise<ResourceState | null> => {

@@ -4,14 +4,15 @@ import { join } from 'node:path';
 import { SourceRefusedError } from '../../model/errors.ts';
 import type { FetchedFrom, LedgerEntry, SourceFingerprint } from '../../model/ledger-entry.ts';
 import { isTabular } from '../../model/recipe/recipe.ts';
-import type { RowChanges } from '../../model/row-changes.ts';
+import { changesText, type RowChanges } from '../../model/row-changes.ts';
 import { type ResourceSource, type ResourceWish, sentName, sourcePathOf } from '../../model/wish.ts';
 import type { PortalNode } from '../../portal-client/client.ts';
 import { fingerprintFile } from '../../sources/drop/fingerprint.ts';
 import { shown } from '../../sources/fetch/policy.ts';
 import { checkTable, type SoundTable } from '../../tables/check.ts';
-import { type Prepared, sweepPrepared } from '../../tables/transform/prepare.ts';
+import { type Prepared, removePreparedFile, sweepPrepared } from '../../tables/transform/prepare.ts';
 import { isSmall } from '../../util/file-calls.ts';
+import { makeFolder } from '../../util/make-folder.ts';
 import { plural } from '../../util/plural.ts';
 import {
   fetchedFileOf,
@@ -23,6 +24,7 @@ import {
   sourceChanged,
   type TableShape,
 } from '../compare/local-file.ts';
+import { changesSince, sumOf } from '../compare/row-changes.ts';
 import { isRefusedFile, isSent, wantsImport, withBytes } from '../plan/known-wish.ts';
 import type { HandlerDeps } from './deps.ts';
 import type { NodeTarget } from './node-locate.ts';
@@ -203,3 +205,36 @@ export const checkFile: ResourceStep = async (state) => {
 /** The error of a source that changed while it was being published. */
 export const changed = ({ wish: { source } }: ResourceState): Error =>
   sourceChanged(source.kind === 'file' ? source.path : '', 'it was being published');
+
+/** What copies of its good file are found by. */
+export const copyOf = ({ deps, wish, target }: ResourceState) => ({
+  kept: deps.kept,
+  wish,
+  portal: target.item.portal,
+});
+
+/** Step `changes`: which rows of a new version of a table are not as in the live one. */
+export const compareRows: ResourceStep = async (state) => {
+  const { table, entry, target, deps, fallsBack } = state;
+  const sent = sentFile(state);
+  if (!table || !sent || fallsBack || entry.good === null) return state;
+  if (entry.version === null || entry.version.sum === sumOf(table.sha256)) return state;
+  const version = { path: sent.path, table, skipRows: madeTable(state.prepared)?.reading.skipRows };
+  const { item, portal } = target;
+  const path = join(deps.settings.preparedDir, `${item.id}.live.csv`);
+  // The rows of another file may have been imported since.
+  const isLive = entry.datastore === 'imported' && entry.file?.sha256 === entry.good.sha256 && portal.datastore.counts;
+  const live = isLive ? { datastore: portal.datastore, uuid: entry.uuid, path } : null;
+  try {
+    await makeFolder(deps.settings.preparedDir, 0o700);
+    await removePreparedFile(path);
+    const changes = await item.step(
+      { name: 'changes', on: item.key, light: true },
+      (signal) => changesSince(entry, version, copyOf(state), { rowBytes: deps.settings.maxRowBytes, signal, live }),
+      (found) => (found === null ? 'not known' : `rows ${changesText(found)}`),
+    );
+    return { ...state, changes };
+  } finally {
+    await removePreparedFile(path);
+  }
+};

@@ -15,7 +15,6 @@ import { madeTable, type SentFile } from '../compare/local-file.ts';
 import { nodeOf } from '../compare/node.ts';
 import { brokenFile, fileFault, proveTable } from '../compare/prove.ts';
 import { isLate } from '../plan/known-wish.ts';
-import { changesUntil, compareRows } from './compare-rows.ts';
 import { importFile } from './datastore-import.ts';
 import type { HandlerDeps } from './deps.ts';
 import { endOf, type Item, noteFound, workLost } from './item.ts';
@@ -36,6 +35,7 @@ import { removeNode } from './removal.ts';
 import {
   changed,
   checkFile,
+  compareRows,
   fetchAddress,
   fetchSource,
   importsRows,
@@ -282,8 +282,8 @@ const verifyRows = async (state: ResourceState, signal: AbortSignal): Promise<Le
 };
 
 /** Another recipe may give the same bytes: nothing was sent then, and only their origin is recorded. */
-const withOrigin = (file: PortalFile, sent: SentFile | null): PortalFile => {
-  if (!sent || sent.source.sha256 !== file.sha256) return file;
+const withOrigin = (file: PortalFile | null, sent: SentFile | null): PortalFile | null => {
+  if (!file || !sent || sent.source.sha256 !== file.sha256) return file;
   const { from: _from, ...plain } = file;
   return sent.from ? { ...plain, from: sent.from } : plain;
 };
@@ -304,8 +304,8 @@ const record: ResourceStep = async (state) => {
     ...entry,
     title: wish.title,
     source: state.source ?? entry.source,
-    file: entry.file && withOrigin(entry.file, sent),
-    changes: changesUntil(state, version),
+    file: withOrigin(entry.file, sent),
+    changes: version === entry.version ? entry.changes : state.changes,
     // A file that was not fetched again was not prepared again either.
     ...(sent && {
       rejected: made && made.rejected.rows > 0 ? { rows: made.rejected.rows, path: made.rejects } : null,
