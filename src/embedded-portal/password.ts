@@ -21,7 +21,6 @@ export const hashPassword = async (password: string): Promise<string> => {
 
 const pattern = /^scrypt:(\d{1,7}):(\d{1,2}):(\d{1,2}):([\w-]+):([\w-]+)$/;
 
-/** True for a text that {@link hashPassword} could have made. */
 export const isPasswordHash = (text: string): boolean => pattern.test(text);
 
 /** True for a hash that costs less to guess than those which are made today. */

@@ -16,7 +16,6 @@ export interface Field {
   options: readonly string[] | null;
   vocabulary: 'tags' | 'format' | 'dkan_topics' | null;
   target: NodeType | null;
-  /** Value that a created node gets when none is sent. */
   initial: string | null;
 }
 
@@ -99,7 +98,6 @@ export const specifiedDatasetFields: readonly Field[] = datasetFields.flatMap((o
   return one.name === 'field_frequency' ? { ...one, options: [...frequencyCodes, ...numbers] } : one;
 });
 
-/** Fields of the other types, which every profile has alike. */
 export const otherFields: Readonly<Record<'group' | 'page', readonly Field[]>> = {
   group: [field('body', 'body'), field('group_group', 'number', { initial: '1' })],
   page: [field('body', 'body')],

@@ -3,9 +3,6 @@ import { type Point, parseWkt } from '../../dataset-api/wkt.ts';
 
 const longestWkt = 1_000_000;
 
-/** What a `field_spatial` item says beside the text (recorded behaviour 8). Numbers have six significant digits. */
-type GeometryFacts = Record<'geo_type' | 'lat' | 'lon' | 'left' | 'top' | 'right' | 'bottom', string>;
-
 /** A piece of a line or ring: its weight, and how far the sum of its ends is from its centre. */
 type Weigh = (a: Point, b: Point) => number;
 
@@ -44,8 +41,11 @@ const centroidOf = (type: string, parts: Point[][]): Point => {
 
 const six = (value: number): string => String(Number(value.toPrecision(6)));
 
-/** The facts of a WKT geometry (longitude first), or null when the text is none or longer than a million characters. */
-export const readWkt = (text: string): GeometryFacts | null => {
+/**
+ * What a `field_spatial` item says beside the text (recorded behaviour 8), longitude first and with six significant digits; null
+ * where the text is no WKT or longer than a million characters.
+ */
+export const readWkt = (text: string) => {
   const geometry = text.length > longestWkt ? null : parseWkt(text);
   if (geometry === null) return null;
   const { type, parts } = geometry;

@@ -9,7 +9,7 @@ import { textOf } from '../content/items.ts';
 import { safeText } from '../content/safe-text.ts';
 import { publicPath, termsOf } from '../content/view.ts';
 import type { Call, Portal } from '../portal.ts';
-import type { DatasetRow, LinkedRow, StoredNode } from '../store/nodes.ts';
+import type { ListedRow, StoredNode } from '../store/nodes.ts';
 
 /** True when the portal has that operation of a resource: a page names no address that is not there. */
 export const isExposed = ({ expose }: Portal, resource: string, operation: string): boolean =>
@@ -180,7 +180,7 @@ ${main}`;
 
 /** A row in a list of datasets or resources: its title, the beginning of its description, facts. */
 export const itemHtml = (
-  row: DatasetRow | LinkedRow,
+  row: ListedRow,
   { tag, longest, baseUrl, facts }: { tag: 'h2' | 'h3'; longest: number; baseUrl: string; facts: Html | null },
 ): Html => {
   const words = excerpt(row, longest);
@@ -212,7 +212,6 @@ export const firstText = (node: StoredNode, field: string, property = 'value'): 
 export const termNames = ({ portal }: Call, node: StoredNode, field: string): string[] =>
   termsOf(portal, node, field).map(({ name }) => name);
 
-/** Lines below each other; null where there are none. */
 export const linesHtml = (lines: readonly Part[]): Html | null =>
   lines.length === 0 ? null : html`${lines.map((line, index) => html`${index === 0 ? null : html`<br>`}${line}`)}`;
 
@@ -232,7 +231,7 @@ export const shortened = (text: string, longest: number): string =>
   text.length <= longest ? text : `${text.slice(0, longest).replace(/[\ud800-\udbff]$/, '')}…`;
 
 /** The beginning of a description, one line, cut between words: of its sanitised HTML, else of its plain text. */
-const excerpt = ({ html: safe, plain }: { html: string | null; plain: string | null }, longest: number): string => {
+const excerpt = ({ html: safe, plain }: ListedRow, longest: number): string => {
   const all =
     safe === null
       ? (plain ?? '')
@@ -272,6 +271,5 @@ export const linksHtml = (
     ),
   );
 
-/** A title, or words that stand for an empty one. */
 export const titleText = ({ nid, title }: { nid: number; title: string }): string =>
   title.trim() === '' ? `Untitled (${nid})` : title;

@@ -19,10 +19,8 @@ export const removeBytes = (portal: Portal, files: StoredFile[]): void => {
   }
 };
 
-/** The message where a field would get a second file. */
 export const tooManyFiles = 'You cannot upload so many files.';
 
-/** The key of a file part; null for other parts. */
 export const keyOf = (part: string): string | null => /^files\[([^\]]*)\]$/.exec(part)?.[1] ?? null;
 
 /** The `attach` part: false only for what counts as false; true when it is missing. */

@@ -43,12 +43,9 @@ const catalogue: List = (call, page) => {
 };
 
 /** A part of the list of all datasets. */
-export interface Page {
-  limit: number;
-  offset: number;
-}
+const allOfThem = { limit: -1, offset: 0 };
 
-const allOfThem: Page = { limit: -1, offset: 0 };
+type Page = typeof allOfThem;
 
 function* published({ portal: { store } }: Call, type: string, page: Page = allOfThem): Generator<StoredNode> {
   const sql = 'SELECT nid FROM node WHERE type = ? AND status = 1 ORDER BY nid LIMIT ? OFFSET ?';

@@ -63,7 +63,6 @@ export const deletedCookie = ({ cookieName }: Call): string =>
 export const versionIn = ({ request: { headers } }: Call, action: string): unknown =>
   headers[`services_user_${action}_version`] ?? headers[`services-user-${action}-version`];
 
-/** The keys of name and password in the body of a login. */
 type LoginKeys = (call: Call) => [name: string, password: string];
 
 const loginKeys: LoginKeys = (call) =>

@@ -8,23 +8,9 @@ export type NodeType = 'dataset' | 'resource' | 'group' | 'page';
 export type FieldItems = Record<string, Record<string, unknown>[]>;
 
 /** A row of the node table. Times are Unix seconds. */
-interface NodeRow {
-  nid: number;
-  vid: number;
-  type: NodeType;
-  language: string;
-  title: string;
-  uid: number;
-  status: number;
-  created: number;
-  changed: number;
-  comment: number;
-  promote: number;
-  sticky: number;
-  tnid: number;
-  translate: number;
-  uuid: string;
-}
+type NodeRow = { type: NodeType } & Record<'language' | 'title' | 'uuid', string> &
+  Record<'nid' | 'vid' | 'uid' | 'status' | 'created' | 'changed' | 'comment' | 'promote' | 'sticky', number> &
+  Record<'tnid' | 'translate', number>;
 
 export type NodeColumn = keyof NodeRow;
 
@@ -45,17 +31,17 @@ export interface StoredNode extends NodeRow {
   fields: FieldItems;
 }
 
-/** The beginning of a description: sanitised HTML, which may be cut anywhere, else its plain text. */
-interface Described {
+/** A node in a list, with the beginning of its description: sanitised HTML, which may be cut anywhere, else its plain text. */
+export interface ListedRow {
+  nid: number;
+  title: string;
+  alias: string | null;
   html: string | null;
   plain: string | null;
 }
 
 /** A published dataset in the list of them. */
-export interface DatasetRow extends Described {
-  nid: number;
-  title: string;
-  alias: string | null;
+export interface DatasetRow extends ListedRow {
   /** Unix seconds. */
   changed: number;
   /** How many published resources it has. */
@@ -65,11 +51,8 @@ export interface DatasetRow extends Described {
 }
 
 /** A node that another one refers to; whether it may be shown is for the caller to say. */
-export interface LinkedRow extends Described {
-  nid: number;
+export interface LinkedRow extends ListedRow {
   type: string;
-  title: string;
-  alias: string | null;
   status: number;
   uid: number;
   filename: string | null;

@@ -58,7 +58,6 @@ const badValue = (field: Field, column: string, { type, value }: { type: 'intege
 const takesScalars = ({ kind, many }: Field): boolean =>
   ['text', 'long', 'body', 'period'].includes(kind) || (kind === 'link' && !many);
 
-/** True for a group that does not stand in a list. */
 const isBareGroup = ({ kind }: Field, value: unknown): boolean =>
   kind === 'group' && isObject(value) && isObject(value.und) && 'target_id' in value.und;
 

@@ -29,7 +29,6 @@ export const fatalFault = (): Refusal =>
 export const syntaxError = (near: string, line: number): string =>
   `SQLSTATE[42000]: Syntax error or access violation: 1064 You have an error in your SQL syntax; check the manual that corresponds to your MariaDB server version for the right syntax to use near '${near}' at line ${line}`;
 
-/** The database's message about a column that it does not have. */
 export const unknownColumn = (name: string, clause: string): string =>
   `SQLSTATE[42S22]: Column not found: 1054 Unknown column '${name}' in '${clause}'`;
 

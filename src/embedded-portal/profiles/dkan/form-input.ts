@@ -75,7 +75,6 @@ const titleErrors = (body: Body, { store, node, type }: ReadContext): Record<str
   return isTaken ? { title: `A group with title ${em(title)} exists on the site. Please use another title.` } : {};
 };
 
-/** The time of creation, where who administers nodes sends one. */
 const createdOf = (body: Body): number | undefined => {
   const time = Date.parse((textOf(body.date) ?? '').replace(/ ([+-]\d{4})$/, '$1').replace(' ', 'T'));
   return Number.isNaN(time) ? undefined : Math.floor(time / 1000);

@@ -193,7 +193,6 @@ const findIn = (table: RecordedTable, wish: Wish): { entries: Entry[]; total: nu
   };
 };
 
-/** The answer of a search that met an exception. */
 export const searchFault = (sql: string, message: string): unknown => ({
   sql,
   error: { message: `Caught exception: ${message}` },

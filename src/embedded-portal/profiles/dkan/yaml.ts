@@ -23,7 +23,6 @@ export const isDateObject = (value: ValueMap): boolean =>
   typeof value.timezone === 'string' &&
   'timezone_type' in value;
 
-/** The hidden properties of a date object, in order. */
 export const hiddenDateProperties = (date: ValueMap): [string, Value][] => [
   ['\0DateObject\0serializedTime', date.originalTime ?? null],
   ['\0DateObject\0serializedTimezone', date.timezone ?? null],
@@ -32,7 +31,6 @@ export const hiddenDateProperties = (date: ValueMap): [string, Value][] => [
 const isEmpty = (value: Value): boolean =>
   typeof value === 'object' && value !== null && Object.keys(value).length === 0;
 
-/** The entries of a map, with the hidden properties of a date in a node. */
 const entriesOf = (map: ValueMap, hasDates: boolean): [string, Value][] => {
   const entries = Object.entries(map);
   if (!hasDates || !isDateObject(map)) return entries;
