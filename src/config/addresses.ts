@@ -1,5 +1,6 @@
 // Checks of the addresses in a configuration.
-import { isIP, isIPv6 } from 'node:net';
+import { isIPv6 } from 'node:net';
+import { z } from 'zod';
 import type { FileProblem } from '../model/errors.ts';
 import { text, webAddressRule } from '../model/schema-parts.ts';
 import type { YamlDocument } from '../model/yaml/document.ts';
@@ -66,13 +67,12 @@ const redisUrlFault = (address: string, written: unknown): string | null => {
   return null;
 };
 
+export const network = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()], {
+  error: 'must be an IP address or a network, such as `10.0.0.0/8`',
+});
+
 /** True for an address or CIDR, false for a host name. */
-export const isNetwork = (entry: string): boolean => {
-  const [address = '', prefix, ...more] = entry.split('/');
-  const family = isIP(address);
-  if (family === 0 || more.length > 0) return false;
-  return prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= (family === 4 ? 32 : 128));
-};
+export const isNetwork = (entry: string): boolean => network.safeParse(entry).success;
 
 const loopback = listOf(['127.0.0.0/8', '::1']);
 

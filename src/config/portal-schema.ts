@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { permissions } from '../dataset-api/values.ts';
 import { keysOf, text } from '../model/schema-parts.ts';
 import { durationText } from '../util/quantity.ts';
-import { baseUrl } from './addresses.ts';
+import { baseUrl, network } from './addresses.ts';
 import { defaults } from './defaults.ts';
 
 /** Operations by resource; the embedded portal knows exactly these (a test compares). */
@@ -20,13 +20,9 @@ const roleName = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9 _.-]{0,63}$/, {
   error: 'a role name has 1 to 64 letters, digits, spaces, `_`, `.` or `-` and begins with a letter or digit',
 });
 
-const address = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()], {
-  error: 'must be an IP address or a network, such as `10.0.0.0/8`',
-});
-
 /** Of the embedded portal and of the operator's pages. */
 export const trustedProxies = [
-  z.array(address),
+  z.array(network),
   'Addresses and networks of proxies whose X-Forwarded-For identifies clients.',
   ['127.0.0.1', '10.0.0.0/8'],
 ] as const;

@@ -4,7 +4,7 @@ import { paths } from '../dataset-api/paths.ts';
 import { PortalConflictError } from '../model/errors.ts';
 import { Datastore } from './datastore.ts';
 import { DialectChoice } from './dialect.ts';
-import { Files, filePath } from './files.ts';
+import { filePath, fileSender } from './files.ts';
 import type { FileReply, Http } from './http.ts';
 import {
   groupResolver,
@@ -82,7 +82,7 @@ export class Portal {
   readonly suggestions: Suggestions;
   /** {@link createNode} looks before it repeats. */
   readonly nodes: Nodes;
-  readonly files: Files;
+  readonly attach: ReturnType<typeof fileSender>;
   readonly datastore: Datastore;
   readonly #shared: ReturnType<typeof sharedParts>;
 
@@ -99,7 +99,7 @@ export class Portal {
     this.resolveGroups = shared.resolveGroups;
     this.suggestions = shared.suggestions;
     this.nodes = new Nodes(caller, shared.dialect);
-    this.files = new Files(caller, traits, timeouts);
+    this.attach = fileSender(caller, traits, timeouts);
     this.datastore = new Datastore(caller, traits, timeouts.importMs ?? timeouts.uploadMs);
   }
 

@@ -36,23 +36,27 @@ const sizeLimits = {
 } as const;
 const sizeSituations = Object.keys(sizeLimits) as (keyof typeof sizeLimits)[]; // its own keys
 
-export class Files {
-  readonly #caller: Caller;
-  readonly #traits: Traits;
-  readonly #timeouts: { headersMs: number; uploadMs: number };
-
-  constructor(caller: Caller, traits: Traits, timeouts: { headersMs: number; uploadMs: number }) {
-    this.#caller = caller;
-    this.#traits = traits;
-    this.#timeouts = timeouts;
-  }
-
+/** How files are sent to a portal, each within these times. */
+export const fileSender = (
+  caller: Caller,
+  traits: Traits,
+  { headersMs, uploadMs }: { headersMs: number; uploadMs: number },
+) => {
+  /** The refusal of a file that is too large, with its size and the limit as far as it is known; any other error as it is. */
+  const sized = (error: unknown, { name, bytes }: PortalFile): unknown => {
+    const situation = sizeSituations.find((each) => isAnswer(error, each));
+    if (!situation || !(error instanceof PortalError)) return error;
+    const tooLarge = Math.min(bytes, traits.get('tooLarge') ?? bytes);
+    traits.learn({ tooLarge });
+    const limit = tooLarge < bytes ? `; it refused ${tooLarge} bytes before` : '';
+    const message = `${error.message}: ${name} with ${bytes} bytes is too large: ${sizeLimits[situation]}${limit}`;
+    return new PortalRefusedError(message, error.request, { hint: error.hint, cause: error });
+  };
   /**
    * Sends a file as the resource's `field_upload`, replacing what is there (`attach` 0). @throws SourceMissingError,
    * SourceChangedError about the local file; PortalRefusedError with its size for one that is too large, which is remembered.
    */
-  async attach(nid: string, file: PortalFile, signal: AbortSignal): Promise<Attached> {
-    const { headersMs, uploadMs } = this.#timeouts;
+  return async (nid: string, file: PortalFile, signal: AbortSignal): Promise<Attached> => {
     // The portal may import the file before it answers, so a larger file is given longer.
     const patience = { headersMs: Math.min(uploadMs, headersMs + file.bytes / slowestBytesPerMs), totalMs: uploadMs };
     // A long upload must not keep the others from saving.
@@ -60,26 +64,14 @@ export class Files {
     const { sha256, ...body } = await (isSave ? oneBuffer(file) : streamed(file));
     const to = { action: 'attach file', method: 'POST', path: paths.attachFile(nid), upload: file.name } as const;
     const call = { ...to, isSave, ...body, ...patience };
-    const sending = this.#caller.body(call, attachResultSchema, 'the fid of the file', signal);
+    const sending = caller.body(call, attachResultSchema, 'the fid of the file', signal);
     const result = await sending.catch((error: unknown) => {
-      throw this.#sized(error, file);
+      throw sized(error, file);
     });
-    if (file.bytes >= (this.#traits.get('tooLarge') ?? Number.POSITIVE_INFINITY))
-      this.#traits.learn({ tooLarge: null });
+    if (file.bytes >= (traits.get('tooLarge') ?? Number.POSITIVE_INFINITY)) traits.learn({ tooLarge: null });
     return { ...result, sha256 };
-  }
-
-  /** The refusal of a file that is too large, with its size and the limit as far as it is known; any other error as it is. */
-  #sized(error: unknown, { name, bytes }: PortalFile): unknown {
-    const situation = sizeSituations.find((each) => isAnswer(error, each));
-    if (!situation || !(error instanceof PortalError)) return error;
-    const tooLarge = Math.min(bytes, this.#traits.get('tooLarge') ?? bytes);
-    this.#traits.learn({ tooLarge });
-    const limit = tooLarge < bytes ? `; it refused ${tooLarge} bytes before` : '';
-    const message = `${error.message}: ${name} with ${bytes} bytes is too large: ${sizeLimits[situation]}${limit}`;
-    return new PortalRefusedError(message, error.request, { hint: error.hint, cause: error });
-  }
-}
+  };
+};
 
 /** True where a file, or the request that sends it, exceeds a limit of the portal. */
 export const isTooLarge = (error: unknown): boolean => isAnswer(error, ...sizeSituations);

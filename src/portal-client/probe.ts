@@ -64,6 +64,12 @@ export const probePortal = async (parts: Parts, signal: AbortSignal): Promise<Po
 
 const fine = (what: string): ProbeFinding => ({ ok: true, what, hint: null });
 
+type Told = Pick<ProbeFinding, 'what' | 'hint'>;
+
+/** What is said of something that is so, is not so, or that nothing shows. */
+const judged = (isSo: boolean | null, yes: string, no: Told, unknown: Told): ProbeFinding =>
+  isSo ? fine(yes) : { ok: isSo, ...(isSo === null ? unknown : no) };
+
 const anyNode = `${paths.nodes}?fields=nid&pagesize=1`;
 
 const probeApi: Step = async ({ session: { http, portal } }, probe, signal) => {
@@ -91,7 +97,7 @@ const probeLogin: Step = async ({ session }, probe, signal) => {
     probe.login = { uid, name, roles };
     probe.mayCreate = mayCreate(probe.login);
     const who = `logged in as ${name} (uid ${uid}, ${roles.join(', ') || 'roles unknown'})`;
-    return [fine(uid === '' ? 'the token is accepted' : who), rightsFindings[`${probe.mayCreate}`]];
+    return [fine(uid === '' ? 'the token is accepted' : who), rightsOf(probe.mayCreate)];
   } catch (error) {
     if (error instanceof PortalError) probe.login = { code: error.code, message: error.message };
     throw error;
@@ -101,23 +107,20 @@ const probeLogin: Step = async ({ session }, probe, signal) => {
 const probeDatastore: Step = async (parts, probe, signal) => {
   probe.datastore = await parts.datastore.isOffered(signal);
   return probe.datastore
-    ? [importFindings[`${await mayImport(parts, probe, signal)}`]]
+    ? [importsOf(await mayImport(parts, probe, signal))]
     : [fine('no datastore endpoints: files are attached; importing them is up to the portal')];
 };
 
-const importFindings: Record<'true' | 'false' | 'null', ProbeFinding> = {
-  true: fine('tables can be imported into the datastore'),
-  false: {
-    ok: false,
-    what: 'the account may not import tables into the datastore',
-    hint: hintFor('datastore-denied'),
-  },
-  null: {
-    ok: null,
-    what: 'the account has no table here that shows whether it may import into the datastore (*manage datastore*)',
-    hint: 'publish one small table to find out',
-  },
-};
+const importsOf = (mayImport: boolean | null): ProbeFinding =>
+  judged(
+    mayImport,
+    'tables can be imported into the datastore',
+    { what: 'the account may not import tables into the datastore', hint: hintFor('datastore-denied') },
+    {
+      what: 'the account has no table here that shows whether it may import into the datastore (*manage datastore*)',
+      hint: 'publish one small table to find out',
+    },
+  );
 
 /** Own resources that are read to find one with a table. */
 const mostRead = 5;
@@ -192,16 +195,13 @@ const mayCreate = ({ uid, roles }: Pick<Identity, 'uid'> & { roles: string[] }):
   return roles.length > 0 && roles.every((role) => everybody.has(role.toLowerCase())) ? false : null;
 };
 
-const rightsFindings: Record<'true' | 'false' | 'null', ProbeFinding> = {
-  true: fine('the account may create datasets and resources'),
-  false: {
-    ok: false,
-    what: 'the account has no role that may create datasets',
-    hint: 'give it the role content creator or higher',
-  },
-  null: {
-    ok: null,
-    what: 'the roles do not show whether the account may create datasets',
-    hint: 'publish one small dataset to find out',
-  },
-};
+const rightsOf = (mayCreate: boolean | null): ProbeFinding =>
+  judged(
+    mayCreate,
+    'the account may create datasets and resources',
+    { what: 'the account has no role that may create datasets', hint: 'give it the role content creator or higher' },
+    {
+      what: 'the roles do not show whether the account may create datasets',
+      hint: 'publish one small dataset to find out',
+    },
+  );

@@ -26,7 +26,7 @@ import { Deadlines } from '../state/deadlines.ts';
 import { Ledger } from '../state/ledger.ts';
 import { smallHash } from '../state/redis/fields.ts';
 import { Runs } from '../state/runs.ts';
-import { StoredPlans } from '../state/stored-plans.ts';
+import { storedPlans } from '../state/stored-plans.ts';
 import { PortalAccess } from './portal-access.ts';
 
 /** What a runtime is opened with. */
@@ -83,7 +83,7 @@ class Opened {
 export class Connections extends Opened {
   readonly ledger = new Ledger(this.redis, this.keys);
   readonly runs = new Runs(this.redis, this.keys, this.config.jobs.keepRunsMs);
-  readonly plans = new StoredPlans(this.redis, this.keys, this.config.jobs.keepRunsMs);
+  readonly plans = storedPlans(this.redis, this.keys, this.config.jobs.keepRunsMs);
   readonly queues = new Queues(this.redis, {
     prefix: this.config.redis.prefix,
     attempts: this.config.retry.attempts,

@@ -22,59 +22,51 @@ const heldRunSchema = z.object({
 
 export type HeldRun = z.infer<typeof heldRunSchema>;
 
-export class StoredPlans {
-  readonly #redis: Redis;
-  readonly #keys: RedisKeys;
-  readonly #keepMs: number;
-
-  constructor(redis: Redis, keys: RedisKeys, keepMs: number) {
-    this.#redis = redis;
-    this.#keys = keys;
-    this.#keepMs = keepMs;
-  }
-
-  /** Stores a plan for a run to read; returns its id. It expires with the records of runs. */
-  async store(plan: PlanFile): Promise<string> {
-    const id = randomUUID();
-    await this.#redis.set(this.#keys.plan(id), JSON.stringify(plan), 'PX', this.#keepMs);
-    return id;
-  }
-
-  /** Reads a stored plan. @throws NotFoundError when it has expired */
-  async read(id: string): Promise<PlanFile> {
-    const text = await this.#redis.get(this.#keys.plan(id));
-    if (text === null) throw new NotFoundError(`plan ${id} is no longer stored`, { hint: 'apply the plan again' });
-    return planFileSchema.parse(JSON.parse(text));
-  }
-
-  /** Remembers a held run; an older one of the same target is replaced, because only the newest can be released. */
-  async hold(run: HeldRun): Promise<void> {
-    await this.#redis.hset(this.#keys.held, targetName(run), JSON.stringify(run));
-  }
-
-  /** Forgets the held run of a target: a later one went through. */
-  async forgetHeld(target: Target): Promise<void> {
-    await this.#redis.hdel(this.#keys.held, targetName(target));
-  }
-
-  async held(): Promise<HeldRun[]> {
-    const texts = Object.values(await this.#redis.hgetall(this.#keys.held));
+export const storedPlans = (redis: Redis, keys: RedisKeys, keepMs: number) => {
+  const held = async (): Promise<HeldRun[]> => {
+    const texts = Object.values(await redis.hgetall(keys.held));
     return texts.map((text) => heldRunSchema.parse(JSON.parse(text))).sort((a, b) => a.since - b.since);
-  }
+  };
+  return {
+    held,
 
-  /** One held run. @throws NotFoundError when it is not held (any more) */
-  async heldRun(runId: string): Promise<HeldRun> {
-    const run = (await this.held()).find((held) => held.runId === runId);
-    if (run) return run;
-    throw new NotFoundError(`no held run ${runId} is known`, { hint: '`sluice status` names the held runs' });
-  }
+    /** Stores a plan for a run to read; returns its id. It expires with the records of runs. */
+    store: async (plan: PlanFile): Promise<string> => {
+      const id = randomUUID();
+      await redis.set(keys.plan(id), JSON.stringify(plan), 'PX', keepMs);
+      return id;
+    },
 
-  /** Forgets a held run; false when there is none of that id. */
-  async dropHeld(runId: string): Promise<boolean> {
-    const run = (await this.held()).find((held) => held.runId === runId);
-    if (!run) return false;
-    const field = { hash: this.#keys.held, field: targetName(run), schema: heldRunSchema };
-    const isThis = (now: HeldRun | null) => (now?.runId === runId ? null : undefined);
-    return (await changeField(this.#redis, field, isThis)) !== undefined;
-  }
-}
+    /** Reads a stored plan. @throws NotFoundError when it has expired */
+    read: async (id: string): Promise<PlanFile> => {
+      const text = await redis.get(keys.plan(id));
+      if (text === null) throw new NotFoundError(`plan ${id} is no longer stored`, { hint: 'apply the plan again' });
+      return planFileSchema.parse(JSON.parse(text));
+    },
+
+    /** Remembers a held run; an older one of the same target is replaced, because only the newest can be released. */
+    hold: async (run: HeldRun): Promise<void> =>
+      void (await redis.hset(keys.held, targetName(run), JSON.stringify(run))),
+
+    /** Forgets the held run of a target: a later one went through. */
+    forgetHeld: async (target: Target): Promise<void> => void (await redis.hdel(keys.held, targetName(target))),
+
+    /** One held run. @throws NotFoundError when it is not held (any more) */
+    heldRun: async (runId: string): Promise<HeldRun> => {
+      const run = (await held()).find((each) => each.runId === runId);
+      if (run) return run;
+      throw new NotFoundError(`no held run ${runId} is known`, { hint: '`sluice status` names the held runs' });
+    },
+
+    /** Forgets a held run; false when there is none of that id. */
+    dropHeld: async (runId: string): Promise<boolean> => {
+      const run = (await held()).find((each) => each.runId === runId);
+      if (!run) return false;
+      const field = { hash: keys.held, field: targetName(run), schema: heldRunSchema };
+      const isThis = (now: HeldRun | null) => (now?.runId === runId ? null : undefined);
+      return (await changeField(redis, field, isThis)) !== undefined;
+    },
+  };
+};
+
+export type StoredPlans = ReturnType<typeof storedPlans>;

@@ -51,7 +51,7 @@ describe('the client on the embedded portal', () => {
     const resource = { ...dataset('Spending'), type: 'resource' as const, fields: reference };
     const { nid: resourceNid } = await portal.createNode(resource, calm);
     const file = await table(1555);
-    const { fid } = await portal.files.attach(resourceNid, file, calm);
+    const { fid } = await portal.attach(resourceNid, file, calm);
 
     const node = await portal.nodes.read(nid, calm);
     const { uid } = await portal.identity(calm);
@@ -76,7 +76,7 @@ describe('the client on the embedded portal', () => {
     const { nid } = await portal.createNode({ ...dataset('Large'), type: 'resource' }, calm);
     const file = await table(200_000, 'large.csv');
     expect(file.bytes).toBeGreaterThan(2 * 1024 * 1024);
-    await portal.files.attach(nid, file, calm);
+    await portal.attach(nid, file, calm);
     const reply = await fetch(`${server.url}/sites/default/files/large.csv`);
     const sha256 = (content: Uint8Array | string) => createHash('sha256').update(content).digest('hex');
     expect(sha256(await reply.bytes())).toBe(sha256(file.content));

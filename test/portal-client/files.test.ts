@@ -90,7 +90,7 @@ describe('an upload', () => {
   ])('of %s (%i bytes) brings every byte, text parts first, with its length told', async (_, bytes) => {
     const { server, portal, write } = await setup();
     const content = randomBytes(bytes);
-    expect(await portal.files.attach('4', await write(content), calm)).toMatchObject({ fid: '31' });
+    expect(await portal.attach('4', await write(content), calm)).toMatchObject({ fid: '31' });
     const [seen] = uploads(server);
     if (seen === undefined) throw new Error('nothing arrived');
     expect(seen.headers['content-length']).toBe(String(seen.body.length));
@@ -114,14 +114,14 @@ describe('an upload', () => {
     const path = join(dir, `${randomUUID()}.csv`);
     await writeFile(path, content);
     const file = { path, name: 'table.csv', bytes: content.length, contentType: 'text/csv' };
-    expect(await openForTest(url).files.attach('4', file, calm)).toMatchObject({ fid: null });
+    expect(await openForTest(url).attach('4', file, calm)).toMatchObject({ fid: null });
     expect(arrived).toEqual([sha256(content)]);
   });
 
   it.each([10, 2 * 1024 * 1024])('of %i bytes escapes names that would break out of their header', async (bytes) => {
     const { server, portal, write } = await setup();
     const file = await write(Buffer.alloc(bytes, 'x'), 'a"b\r\nX-Evil: 1\r\n\r\nü.csv');
-    await portal.files.attach('4', { ...file, contentType: 'text/csv\r\nX-Evil: 2' }, calm);
+    await portal.attach('4', { ...file, contentType: 'text/csv\r\nX-Evil: 2' }, calm);
     const [seen] = uploads(server);
     const text = seen?.body.toString('utf8') ?? '';
     expect(text).toContain(
@@ -132,7 +132,7 @@ describe('an upload', () => {
 
   it('reports the sha256 of what was sent in one piece', async () => {
     const { portal, write } = await setup(() => ({ body: { fid: 7 } }));
-    const { sha256 } = await portal.files.attach('4', await write('a,b\n'), calm);
+    const { sha256 } = await portal.attach('4', await write('a,b\n'), calm);
     expect(sha256).toBe(createHash('sha256').update('a,b\n').digest('hex'));
   });
 
@@ -142,7 +142,7 @@ describe('an upload', () => {
     ['an empty list', [], null],
   ])('takes %s for an answer', async (_, body, fid) => {
     const { portal, write } = await setup(() => ({ body }));
-    expect(await portal.files.attach('4', await write('a,b\n'), calm)).toMatchObject({ fid });
+    expect(await portal.attach('4', await write('a,b\n'), calm)).toMatchObject({ fid });
   });
 
   it.each([10, 2 * 1024 * 1024])(
@@ -152,7 +152,7 @@ describe('an upload', () => {
       await portal.identity(calm);
       server.forgetSessions();
       const content = randomBytes(bytes);
-      await portal.files.attach('4', await write(content), calm);
+      await portal.attach('4', await write(content), calm);
       const sent = uploads(server);
       expect(sent).toHaveLength(2);
       const file = sent[1] === undefined ? undefined : (await partsOf(sent[1]))[2];
@@ -163,7 +163,7 @@ describe('an upload', () => {
 
   it('is refused with the reason of the portal', async () => {
     const { portal, write } = await setup(() => refusal(406, 'Failed to upload file. 1'));
-    expect(await failureFrom(portal.files.attach('4', await write('x', 'x.exe'), calm))).toMatchObject({
+    expect(await failureFrom(portal.attach('4', await write('x', 'x.exe'), calm))).toMatchObject({
       code: 'portal-refused',
       message: 'portal city: POST /api/dataset/node/4/attach_file answered 406: Failed to upload file. 1',
     });
@@ -171,7 +171,7 @@ describe('an upload', () => {
 
   it('that is too large for the portal says whom to ask', async () => {
     const { portal, write } = await setup(() => page(413, 'Request Entity Too Large'));
-    expect(await failureFrom(portal.files.attach('4', await write('x'), calm))).toMatchObject({
+    expect(await failureFrom(portal.attach('4', await write('x'), calm))).toMatchObject({
       code: 'portal-refused',
       hint: expect.stringContaining('limit'),
     });
@@ -186,7 +186,7 @@ describe('an upload', () => {
     await server.close();
     const timeouts = { connectMs: 1000, headersMs: 5000, bodyMs: 1000, uploadMs: 300 };
     const portal = openForTest(hanging.url, { timeouts });
-    const error = await failureFrom(portal.files.attach('4', await write('x'), calm));
+    const error = await failureFrom(portal.attach('4', await write('x'), calm));
     expect(error).toMatchObject({ code: 'portal-unreachable', request: { mayHaveHappened: true } });
     expect(uploads(hanging)).toHaveLength(1);
   });
@@ -204,7 +204,7 @@ it('an upload that the portal reads too slowly, or not at all, is given up', asy
   const { write } = await setup();
   const file = await write(Buffer.alloc(32 * 1024 * 1024));
   const timeouts = { connectMs: 5000, headersMs: 5000, bodyMs: 5000, uploadMs: 300 };
-  const error = await failureFrom(openForTest(url, { token: 't', timeouts }).files.attach('4', file, calm));
+  const error = await failureFrom(openForTest(url, { token: 't', timeouts }).attach('4', file, calm));
   expect(error).toMatchObject({ code: 'portal-unreachable', message: expect.stringContaining('within 300 ms') });
 });
 
@@ -213,9 +213,9 @@ describe('a local file', () => {
     const { server, portal, write } = await setup();
     const file = await write(Buffer.alloc(bytes));
     const missing = { ...file, path: `${file.path}.gone` };
-    expect(await failureFrom(portal.files.attach('4', missing, calm))).toBeInstanceOf(SourceMissingError);
+    expect(await failureFrom(portal.attach('4', missing, calm))).toBeInstanceOf(SourceMissingError);
     await appendFile(file.path, 'more');
-    const error = await failureFrom(portal.files.attach('4', file, calm));
+    const error = await failureFrom(portal.attach('4', file, calm));
     expect(error).toBeInstanceOf(SourceChangedError);
     expect(error).toMatchObject({ retryable: true, message: expect.stringContaining(file.path) });
     expect(uploads(server)).toHaveLength(0);
@@ -232,7 +232,7 @@ describe('a local file', () => {
     const watched = openForTest(portal.url, {}, { takeToken });
     await watched.identity(calm);
     armed = true;
-    expect(await failureFrom(watched.files.attach('4', file, calm))).toBeInstanceOf(SourceChangedError);
+    expect(await failureFrom(watched.attach('4', file, calm))).toBeInstanceOf(SourceChangedError);
   });
 });
 

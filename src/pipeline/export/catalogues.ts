@@ -40,7 +40,12 @@ export const dcatUs1Entry = ({ record, dataset, resources }: DatasetView, portal
     modified: (shown.modified ?? momentOf(node.changed) ?? '1970-01-01').replace(' ', 'T'),
     issued: momentOf(node.created),
     publisher: { '@type': 'org:Organization', name: groups.join(', ') || portal.name },
-    contactPoint: contactOf(shown, portal),
+    // The schema of catalogues wants a name and an address, whatever the portal knows.
+    contactPoint: {
+      '@type': 'vcard:Contact',
+      fn: shown.contact?.name ?? shown.author ?? portal.name,
+      hasEmail: `mailto:${shown.contact?.email ?? 'unknown@example.org'}`,
+    },
     accessLevel: shown.access ? catalogueAccess[shown.access] : unsaid,
     ...optionalKeys(shown),
     landingPage: addressOf(shown.landingPage) ?? addressOf(node.path),
@@ -61,13 +66,6 @@ const optionalKeys = ({ temporal, ...shown }: Partial<DatasetMetadata>): Entry =
   references: listOf(shown.relatedContent?.flatMap(({ url }) => addressOf(url) ?? [])),
   describedBy: addressOf(shown.dataDictionary),
   describedByType: mediaType.test(shown.dataDictionaryType ?? '') ? shown.dataDictionaryType : undefined,
-});
-
-/** The schema of catalogues wants a name and an address, whatever the portal knows. */
-const contactOf = ({ contact, author }: Partial<DatasetMetadata>, portal: ExportedPortal): Record<string, string> => ({
-  '@type': 'vcard:Contact',
-  fn: contact?.name ?? author ?? portal.name,
-  hasEmail: `mailto:${contact?.email ?? 'unknown@example.org'}`,
 });
 
 const distributionOf = ({ file, upload, link, described }: ResourceView, portal: ExportedPortal): Entry | null => {
@@ -98,6 +96,7 @@ export const dcatUs3Entry = (view: DatasetView, portal: ExportedPortal): Entry |
   if (entry === null || view.dataset === null) return null;
   const { shown } = view.dataset;
   const { accessLevel, references: _urls, describedByType: type, isPartOf, distribution: _files, ...same } = entry;
+  const { from, to = from ?? '' } = shown.temporal ?? {};
   const dictionary = addressOf(shown.dataDictionary);
   return defined({
     ...same,
@@ -108,9 +107,9 @@ export const dcatUs3Entry = (view: DatasetView, portal: ExportedPortal): Entry |
     contactPoint: typed('Kind', entry.contactPoint),
     accessRights: accessLevel,
     rights: shown.rights && [shown.rights],
-    license: licenseOf(shown),
+    license: shown.license && (licenseAddress(shown.license) ?? shown.license),
     spatial: shown.spatial && typed('Location', { prefLabel: shown.spatial.label, geometry: shown.spatial.wkt }),
-    temporal: shown.temporal && [typed('PeriodOfTime', periodOf(shown.temporal))],
+    temporal: from && [typed('PeriodOfTime', { startDate: dateOf(from), endDate: dateOf(to) })],
     theme: listOf(shown.themes)?.map((prefLabel) => typed('Concept', { prefLabel })),
     conformsTo: entry.conformsTo && [typed('Standard', { '@id': entry.conformsTo, identifier: entry.conformsTo })],
     inSeries: isPartOf && [typed('DatasetSeries', { title: isPartOf, description: isPartOf, identifier: isPartOf })],
@@ -128,15 +127,6 @@ export const dcatUs3Entry = (view: DatasetView, portal: ExportedPortal): Entry |
 };
 
 const typed = (type: string, values: unknown): Entry => defined({ ...(values as Entry), '@type': type });
-
-/** The address of a license, or its code where it has none. */
-const licenseOf = ({ license }: Partial<DatasetMetadata>): string | undefined =>
-  license && (licenseAddress(license) ?? license);
-
-const periodOf = ({ from, to = from }: NonNullable<DatasetMetadata['temporal']>): Entry => ({
-  startDate: dateOf(from),
-  endDate: dateOf(to),
-});
 
 /** A day, or a moment with its seconds, as JSON Schema and XML Schema have them. */
 const dateOf = (text: string): string => {

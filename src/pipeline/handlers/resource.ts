@@ -185,12 +185,12 @@ const attachFile: ResourceStep = async (state) => {
       await deps.ledger.begin(item.portal, entry, { what: 'attach', before, nonce: sha256 });
       const { path, name } = file;
       const upload = { path, name, bytes, contentType: contentTypeOf(name), moved };
-      const sent = await portal.files.attach(nid, upload, signal).catch(async (error: unknown) => {
+      const sent = await portal.attach(nid, upload, signal).catch(async (error: unknown) => {
         const isRepaired = await removeLostReferences(target, [nid], error);
         if (!isRepaired && !(error instanceof PortalBusyError)) throw error;
         await item.note(`${reasonOf(error).message}: looking whether the file arrived`);
         const arrived = await arrivedFile(state, before, file);
-        return arrived ? { fid: arrived.fid, sha256: null } : portal.files.attach(nid, upload, signal);
+        return arrived ? { fid: arrived.fid, sha256: null } : portal.attach(nid, upload, signal);
       });
       // Of a streamed file, what is on disk now must be what was read before.
       if ((sent.sha256 ?? (await fingerprintFile(path, file.source, signal)).sha256) !== sha256) {

@@ -64,7 +64,7 @@ export const useCity = (): City => {
       const node = await city.make({ type: 'resource', title, log, fields });
       const path = city.write(`${node.uuid}.csv`, content);
       const file = { path, name: 't.csv', bytes: Buffer.byteLength(content), contentType: 'text/csv' };
-      await city.portal().files.attach(node.nid, file, calm);
+      await city.portal().attach(node.nid, file, calm);
       return node;
     },
     write: (name, content) => {
