@@ -295,11 +295,7 @@ export const lettersOf = (column: number): string =>
   (column > 26 ? lettersOf(Math.floor((column - 1) / 26)) : '') + String.fromCharCode(65 + ((column - 1) % 26));
 
 /** Where a table is faulty, from 1; of a workbook with the name of the sheet, and `line` is the row. */
-interface TablePlace {
-  line: number;
-  column?: number | undefined;
-  sheet?: string | undefined;
-}
+type TablePlace = { line: number; column?: number | undefined; sheet?: string | undefined };
 
 const placeText = ({ line, column, sheet }: TablePlace): string => {
   if (sheet === undefined) return `line ${line}${column === undefined ? '' : `, column ${column}`}`;

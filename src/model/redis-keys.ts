@@ -1,10 +1,7 @@
 // Names of our own Redis keys; the engine's keys share the prefix but are below its queue names.
 
 /** A manifest on a portal, the unit that is run, scheduled and remembered. */
-export interface Target {
-  manifest: string;
-  portal: string;
-}
+export type Target = { manifest: string; portal: string };
 
 /** A target that was run before, with the path of its manifest. */
 export type KnownTarget = Target & { manifestPath: string };

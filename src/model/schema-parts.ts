@@ -3,11 +3,7 @@ import { z } from 'zod';
 import { idPattern } from './key.ts';
 
 /** What the documentation says of a key; `default` is what holds where it is left out. */
-interface KeyDocs {
-  default?: unknown;
-  description: string;
-  examples?: unknown[];
-}
+type KeyDocs = { default?: unknown; description: string; examples?: unknown[] };
 
 /** The schema of a key that may be left out, but not be `undefined`. */
 export const optional = <T extends z.ZodType>(schema: T, docs: KeyDocs): z.ZodExactOptional<T> =>

@@ -7,17 +7,10 @@ import { isErrno } from '../util/durable.ts';
 import { makeFolder } from '../util/make-folder.ts';
 
 /** The programs of the host that the route needs. */
-interface DebianTools {
-  aptGet: string;
-  dpkg: string;
-}
+type DebianTools = { aptGet: string; dpkg: string };
 
 /** Where to fetch into (the server ends in `<folder>/server/redis-server`), and with what. */
-interface FetchOptions {
-  folder: string;
-  env: NodeJS.ProcessEnv;
-  tools: DebianTools;
-}
+type FetchOptions = { folder: string; env: NodeJS.ProcessEnv; tools: DebianTools };
 
 /** It holds the server: its checkers and the server are one program that looks at the name it is run by. */
 const serverPackage = 'redis-tools';
@@ -138,10 +131,7 @@ const lastWords = ({ output }: ToolResult): string => {
 };
 
 /** What came of a program. `code` is null when it could not be started or was killed; `output` is stdout, then stderr. */
-interface ToolResult {
-  code: number | null;
-  output: string;
-}
+type ToolResult = { code: number | null; output: string };
 
 /** Runs a program without a shell and collects what it prints; killed after `timeoutMs`; never rejects. */
 export const runTool = (

@@ -6,9 +6,7 @@ import { isNewEnough, oldestRedis, parseVersionLine, type ServerVersion } from '
 import { debianRoute, fetchFromDebian, findOnPath, runTool } from './fetch-debian.ts';
 
 /** A server program that is new enough. */
-interface RedisBinary extends ServerVersion {
-  path: string;
-}
+type RedisBinary = ServerVersion & { path: string };
 
 export interface ResolveOptions {
   /** Absolute path of the folder that a server is fetched into (`<folder>/server`). */

@@ -20,16 +20,10 @@ export const expectedOf = {
 export type ExpectedKind = keyof typeof expectedOf;
 
 /** What is expected, and when it is or was overdue, Unix milliseconds. */
-export interface Deadline {
-  member: string;
-  at: number;
-}
+export type Deadline = { member: string; at: number };
 
 /** What is expected again and again; `everyMs` null: not any more. */
-interface Expectation {
-  member: string;
-  everyMs: number | null;
-}
+type Expectation = { member: string; everyMs: number | null };
 
 /** What is expected of a target by its manifest; `everyMs` undefined: nothing. */
 export const expectationsOf = (target: Target, everyMs: number | undefined): Expectation[] =>

@@ -6,11 +6,7 @@ import type { RedisKeys } from '../model/redis-keys.ts';
 import type { RunPhases } from './run-phase.ts';
 import type { RunWork } from './run-work.ts';
 
-export interface PlannedCounts {
-  datasets: number;
-  resources: number;
-  settled: number;
-}
+export type PlannedCounts = { datasets: number; resources: number; settled: number };
 
 /** Bytes that one command writes: Redis refuses a larger one at some size, and answers no client while it takes it. */
 const bytesAtOnce = 200_000;

@@ -21,10 +21,7 @@ export const firstGroup = 1_000_000_000;
 export const tablesAGroup = 20;
 
 /** What has not ended, with the number of the job that ends it. */
-export interface OpenKey {
-  key: string;
-  number: number;
-}
+export type OpenKey = { key: string; number: number };
 
 /** How many keys of the phase have not ended: of those whose jobs were added, and of the others. */
 export interface RunStand {

@@ -44,10 +44,7 @@ import {
 import { lastRunOf, lastRuns } from './targets.ts';
 
 /** Dropped files of a run: those whose end is known, and ids by the key of the resource that decides. */
-export interface RunDrops {
-  claims: SettledClaim[];
-  dropped: Map<string, string>;
-}
+export type RunDrops = { claims: SettledClaim[]; dropped: Map<string, string> };
 
 export interface RunProgress {
   state: 'queued' | 'running' | 'done';
@@ -59,10 +56,7 @@ export interface RunProgress {
 }
 
 /** An item of a run: what was done to it so far, and how it ended; null while it has not. */
-export interface ItemState {
-  begun: Begun;
-  ended: ReportItem | null;
-}
+export type ItemState = { begun: Begun; ended: ReportItem | null };
 
 const mostCauses = 50;
 

@@ -19,10 +19,7 @@ const monthNames = Array.from({ length: 12 }, (_, month) =>
   new Date(Date.UTC(2000, month)).toLocaleString('en', { month: 'long', timeZone: 'UTC' }).toLowerCase(),
 );
 
-interface Token {
-  pattern: string;
-  read(text: string): Partial<DateParts>;
-}
+type Token = { pattern: string; read(text: string): Partial<DateParts> };
 
 const token = (pattern: string, read: Token['read']): Token => ({ pattern, read });
 

@@ -78,11 +78,7 @@ export const arithmetic = (op: keyof typeof operations, left: Formula, right: Fo
 /** An argument by its place; undefined where none was given. */
 type Args = (at: number) => Value | undefined;
 
-interface ExpressionFunction {
-  least: number;
-  most: number;
-  of: (args: Args) => Value;
-}
+type ExpressionFunction = { least: number; most: number; of: (args: Args) => Value };
 
 const numeric = (compute: (value: number, more: number) => number, most = 1): ExpressionFunction => ({
   least: 1,

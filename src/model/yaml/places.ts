@@ -13,10 +13,7 @@ const maxAddedByAliases = 1_000_000;
 
 const maxDepth = 100;
 
-interface LineColumn {
-  line: number;
-  column: number;
-}
+type LineColumn = { line: number; column: number };
 
 /** An anchored node with its value and the nodes it stands for; null while it is read. */
 type Anchored = { node: Node; value: unknown; size: number } | null;

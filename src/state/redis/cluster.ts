@@ -5,10 +5,7 @@ import { AbstractConnector } from 'ioredis';
 import { z } from 'zod';
 import { type RedisConnectionOptions, withConnection } from './connection.ts';
 
-interface ClusterNode {
-  host: string;
-  port: number;
-}
+type ClusterNode = { host: string; port: number };
 
 /** True when the prefix holds a hash tag, so that all keys that begin with it are in one slot. */
 export const hasHashTag = (prefix: string): boolean => /\{[^}]+\}/.test(prefix);
