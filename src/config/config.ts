@@ -153,20 +153,8 @@ const embeddedPortal = (
   file: Extract<PortalFile, { kind: 'embedded' }>,
   { dir, stateDir }: ResolveContext,
 ) => {
-  const {
-    races,
-    users,
-    dataDir,
-    attachWait,
-    publicUrl,
-    expose,
-    password: _reference,
-    ...rest
-  } = {
-    ...defaults.embedded,
-    ...{ trustedProxies: [], roles: {} },
-    ...file,
-  };
+  const given = { ...defaults.embedded, ...{ trustedProxies: [], roles: {} }, ...file };
+  const { races, users, dataDir, attachWait, publicUrl, expose, password: _reference, ...rest } = given;
   return {
     ...portalBase(name, { imports: (races ?? rest.profile !== 'spec') ? 'serial' : 'parallel', ...rest }),
     /** Null: as the profile has it. */

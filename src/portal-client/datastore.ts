@@ -4,9 +4,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { paths } from '../dataset-api/paths.ts';
 import type { DatastoreNumbers } from '../dataset-api/values.ts';
 import { ImportFailedError, PortalBusyError, PortalRefusedError } from '../model/errors.ts';
+import { abortable } from '../util/concurrency.ts';
 import { isObject, parsedJson, recordOf } from '../util/json.ts';
 import { isAnswer, searchFault } from './answers.ts';
-import { ReadCache } from './lookup.ts';
 import { wrongShape } from './replies.ts';
 import { isHtmlPage } from './reply-text.ts';
 import type { Call, Caller } from './session.ts';
@@ -39,19 +39,23 @@ export class Datastore {
   readonly #caller: Caller;
   readonly #traits: Traits;
   readonly #importMs: number;
-  readonly #offered: ReadCache<boolean>;
+  #asking: Promise<boolean> | null = null;
 
   /** `importMs`: how long an import may take before its reply. */
   constructor(caller: Caller, traits: Traits, importMs: number) {
     this.#caller = caller;
     this.#traits = traits;
     this.#importMs = importMs;
-    this.#offered = new ReadCache(caller.session.signal);
   }
 
   /** True where the portal has datastore endpoints at all; asked once per portal, with a read of any node's status. */
   async isOffered(signal: AbortSignal): Promise<boolean> {
-    return this.#traits.get('datastore') ?? this.#offered.get('', (until) => this.#ask(until), signal);
+    const known = this.#traits.get('datastore');
+    if (known !== undefined) return known;
+    this.#asking ??= this.#ask().finally(() => {
+      this.#asking = null;
+    });
+    return abortable(this.#asking, signal);
   }
 
   /** The integers of the datastore status; null where the portal has no datastore endpoints ({@link isOffered}). */
@@ -205,9 +209,9 @@ export class Datastore {
   }
 
   /** Node 1 need not exist: a portal with the endpoint speaks of the node, one without speaks of the resource. */
-  async #ask(signal: AbortSignal): Promise<boolean> {
+  async #ask(): Promise<boolean> {
     const call = { action: 'look for datastore', method: 'GET', path: paths.datastore('1') } as const;
-    const isOffered = await this.#caller.call(call, signal).then(
+    const isOffered = await this.#caller.call(call, this.#caller.session.signal).then(
       () => true,
       (error: unknown) => {
         if (isAnswer(error, 'node-gone', 'datastore-denied', 'forbidden')) return true;

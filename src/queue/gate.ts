@@ -3,7 +3,7 @@ import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { type RunRequest, runRequestSchema } from '../model/job.ts';
 import { type RedisKeys, type Target, targetName, targetOfName } from '../model/redis-keys.ts';
-import { changeField } from '../state/redis/changed.ts';
+import { changeField } from '../state/redis/script.ts';
 import type { Runs } from '../state/runs.ts';
 import type { Queues } from './queues.ts';
 

@@ -10,7 +10,7 @@ import { isOutage, reasonOf, type SluiceError } from '../model/errors.ts';
 import type { Log } from '../model/log.ts';
 import type { RedisKeys } from '../model/redis-keys.ts';
 import { type Reason, reasonSchema } from '../model/report.ts';
-import { changeField } from '../state/redis/changed.ts';
+import { changeField } from '../state/redis/script.ts';
 import type { Queues } from './queues.ts';
 
 /** Delayed runs that one call to the queue reads. */

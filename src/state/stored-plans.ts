@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { NotFoundError } from '../model/errors.ts';
 import { type PlanFile, planFileSchema } from '../model/plan-file.ts';
 import { type RedisKeys, type Target, targetName } from '../model/redis-keys.ts';
-import { changeField } from './redis/changed.ts';
+import { changeField } from './redis/script.ts';
 
 /** A run that the guard holds: nothing of it was done. */
 const heldRunSchema = z.object({

@@ -17,6 +17,8 @@ import {
   type ResourceView,
 } from './package.ts';
 
+type Shown = Partial<DatasetMetadata>;
+
 export const dcatUs1Head = {
   '@context': 'https://project-open-data.cio.gov/v1.1/schema/catalog.jsonld',
   '@type': 'dcat:Catalog',
@@ -47,26 +49,23 @@ export const dcatUs1Entry = ({ record, dataset, resources }: DatasetView, portal
       hasEmail: `mailto:${shown.contact?.email ?? 'unknown@example.org'}`,
     },
     accessLevel: shown.access ? catalogueAccess[shown.access] : unsaid,
-    ...optionalKeys(shown),
+    rights: shown.rights,
+    license: shown.license && licenseAddress(shown.license),
+    accrualPeriodicity: shown.frequency && frequencyCode(shown.frequency),
+    spatial: shown.spatial?.wkt ?? shown.spatial?.label,
+    temporal:
+      shown.temporal && `${shown.temporal.from}/${shown.temporal.to ?? shown.temporal.from}`.replaceAll(' ', 'T'),
+    language: shown.language,
+    theme: listOf(shown.themes),
+    conformsTo: addressOf(shown.conformsTo),
+    isPartOf: shown.isPartOf,
+    references: listOf(shown.relatedContent?.flatMap(({ url }) => addressOf(url) ?? [])),
+    describedBy: addressOf(shown.dataDictionary),
+    describedByType: mediaType.test(shown.dataDictionaryType ?? '') ? shown.dataDictionaryType : undefined,
     landingPage: addressOf(shown.landingPage) ?? addressOf(node.path),
     distribution: listed(resources.flatMap((resource) => distributionOf(resource, portal) ?? [])),
   });
 };
-
-const optionalKeys = ({ temporal, ...shown }: Partial<DatasetMetadata>): Entry => ({
-  rights: shown.rights,
-  license: shown.license && licenseAddress(shown.license),
-  accrualPeriodicity: shown.frequency && frequencyCode(shown.frequency),
-  spatial: shown.spatial?.wkt ?? shown.spatial?.label,
-  temporal: temporal && `${temporal.from}/${temporal.to ?? temporal.from}`.replaceAll(' ', 'T'),
-  language: shown.language,
-  theme: listOf(shown.themes),
-  conformsTo: addressOf(shown.conformsTo),
-  isPartOf: shown.isPartOf,
-  references: listOf(shown.relatedContent?.flatMap(({ url }) => addressOf(url) ?? [])),
-  describedBy: addressOf(shown.dataDictionary),
-  describedByType: mediaType.test(shown.dataDictionaryType ?? '') ? shown.dataDictionaryType : undefined,
-});
 
 const distributionOf = ({ file, upload, link, described }: ResourceView, portal: ExportedPortal): Entry | null => {
   const { title, shown, published } = described;
@@ -135,13 +134,8 @@ const dateOf = (text: string): string => {
   return `${day}T${time.length === 5 ? `${time}:00` : time.replace(/Z$/, '')}Z`;
 };
 
-const documentsOf = ({ relatedContent = [] }: Partial<DatasetMetadata>) =>
-  listed(
-    relatedContent.flatMap(({ title, url }) => {
-      const address = addressOf(url);
-      return address === undefined ? [] : [{ title, url: address }];
-    }),
-  );
+const documentsOf = ({ relatedContent = [] }: Shown) =>
+  listed(relatedContent.map(({ title, url }) => ({ title, url: addressOf(url) })).filter(({ url }) => url));
 
 /** The distributions of a dataset, with size and checksum of files that are here and are those of the portal. */
 const filesOf = ({ resources }: DatasetView, portal: ExportedPortal) =>
@@ -242,8 +236,6 @@ export const dcatApEntry = (view: DatasetView, portal: ExportedPortal): Entry | 
     ),
   });
 };
-
-type Shown = Partial<DatasetMetadata>;
 
 /** What each catalogue cannot hold of a dataset: keys of a manifest, or parts of them. */
 const lacking: Readonly<Record<string, (shown: Shown, said: ReadonlySet<string>) => string[]>> = {
