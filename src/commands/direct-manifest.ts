@@ -20,8 +20,6 @@ export interface DirectManifest {
   isSaved: boolean;
   /** The file or folder as it was typed. */
   of: string;
-  /** Names in the folder that are not published: folders, and files of types that portals refuse. */
-  leftOut: string[];
 }
 
 interface DirectOptions {
@@ -36,15 +34,8 @@ export const manifestsOf = async (
   io: Io,
 ): Promise<{ manifests: Manifest[]; direct: DirectManifest[] }> => {
   const direct: DirectManifest[] = [];
-  for (const path of paths) {
-    if (!(await isData(resolve(io.cwd, path)))) continue;
-    const made = await directManifest(path, options, io);
-    direct.push(made);
-    if (made.leftOut.length === 0) continue;
-    const [some, rest] = [made.leftOut.slice(0, 10).join(', '), made.leftOut.length - 10];
-    const names = rest > 0 ? `${some} and ${rest} more` : some;
-    warn(io, `${path}: left out ${names}: folders are datasets of their own, and portals refuse other files`);
-  }
+  for (const path of paths)
+    if (await isData(resolve(io.cwd, path))) direct.push(await directManifest(path, options, io));
   const pathOf = (path: string): string => direct.find(({ of }) => of === path)?.path ?? resolve(io.cwd, path);
   return { direct, manifests: await loadAll(paths.map(pathOf)) };
 };
@@ -89,11 +80,8 @@ const isData = async (path: string): Promise<boolean> => {
 };
 
 /** Makes and writes the manifest of a file, or of a folder as one dataset. @throws UsageError where none can be made */
-const directManifest = async (
-  named: string,
-  { config, isSaved }: DirectOptions,
-  { cwd }: Io,
-): Promise<DirectManifest> => {
+const directManifest = async (named: string, { config, isSaved }: DirectOptions, io: Io): Promise<DirectManifest> => {
+  const { cwd } = io;
   const data = resolve(cwd, named);
   const isFolder = (await stat(data)).isDirectory();
   const { files, leftOut } = isFolder ? await filesOf(data, named) : { files: [data], leftOut: [] };
@@ -124,7 +112,11 @@ ${resources.join('')}`;
     if (before.split('\n', 1)[0] !== headOf(data)) throw noManifest(named, 'other data of this name was published');
     await writeFile(path, text);
   }
-  return { path, text, isSaved, of: named, leftOut };
+  const [some, rest] = [leftOut.slice(0, 10).join(', '), leftOut.length - 10];
+  const names = rest > 0 ? `${some} and ${rest} more` : some;
+  if (names !== '')
+    warn(io, `${named}: left out ${names}: folders are datasets of their own, and portals refuse other files`);
+  return { path, text, isSaved, of: named };
 };
 
 const directPath = ({ stateDir }: Pick<Config, 'stateDir'>, name: string): string =>

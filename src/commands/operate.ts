@@ -38,19 +38,6 @@ const retriedOf = (what: string | undefined, { code, manifest }: RetryOptions): 
   });
 };
 
-/** Releases a held run or the held tables of a key, and waits for the reports. */
-export const releaseCommand = async (what: string, options: CommonOptions, io: Io): Promise<number> =>
-  withRuntimeOf('release', options, io, async (runtime) =>
-    awaitReports(runtime, await service.release(runtime, what, io.stop), options, io),
-  );
-
-/** Discards a held run without changes, or the held versions of a key's tables: the portal keeps the previous ones. */
-export const discardCommand = async (what: string, options: CommonOptions, io: Io): Promise<number> =>
-  withRuntimeOf('discard', options, io, async (runtime) => {
-    const none = { json: { discarded: what }, lines: [`run ${what} is discarded; nothing was changed`] };
-    return awaitReports(runtime, await service.discard(runtime, what, io.stop), options, io, none);
-  });
-
 type RemoveOptions = CommonOptions & { how?: RemovalMode; yes?: boolean };
 
 /** Removes an item, a dataset with all its resources, from every portal it is on. */
@@ -59,47 +46,6 @@ export const removeCommand = async (key: string, options: RemoveOptions, io: Io)
     const { how = 'unpublish' } = options;
     if (how === 'delete' && !options.yes) await confirm(`${key} is deleted from the portal with all below it`, io);
     return awaitReports(runtime, await service.remove(runtime, { key, how }, io.stop), options, io);
-  });
-
-/** Cancels a run and shows its report; a run that has ended stays as it is. */
-export const cancelCommand = async (runId: string, options: CommonOptions, io: Io): Promise<number> =>
-  withRuntimeOf('cancel', options, io, async (runtime) => {
-    const { run, state } = await service.cancelRun(runtime, runId);
-    if (state === 'ending') {
-      await awaitReports(runtime, [run], { ...options, wait: Number.POSITIVE_INFINITY }, io);
-      return exitCodes.ok;
-    }
-    const isCancelled = (await runtime.runs.reason(runId))?.code === 'cancelled';
-    const did = isCancelled ? 'been cancelled' : 'ended';
-    const text = state === 'held' ? 'was held, and is discarded; nothing was changed' : `had already ${did}`;
-    print(io, options, { json: { ...run, state }, lines: [`run ${runId} of ${run.manifest} ${text}`] });
-    return exitCodes.ok;
-  });
-
-type PauseOptions = CommonOptions & { reason?: string };
-
-/** Pauses a portal until somebody resumes it. */
-export const pauseCommand = async (portal: string, options: PauseOptions, io: Io): Promise<number> =>
-  withRuntimeOf('pause', options, io, async (runtime) => {
-    const pause = await service.pausePortal(runtime, portal, options.reason ?? null);
-    const since = pause && new Date(pause.since).toISOString();
-    const text = pause && [
-      `portal ${portal} is paused since ${since}: ${pause.reason.message}`,
-      hintLine(pause.reason.hint),
-    ];
-    print(io, options, { json: { portal, pause: pauseSchema.nullable().parse(pause) }, lines: lines(text) });
-    return exitCodes.ok;
-  });
-
-/** Ends the pause of a portal, whatever its cause. */
-export const resumeCommand = async (portal: string, options: CommonOptions, io: Io): Promise<number> =>
-  withRuntimeOf('resume', options, io, async (runtime) => {
-    const ended = await service.resumePortal(runtime, portal);
-    const text = ended
-      ? `portal ${portal} is resumed; it was paused since ${new Date(ended.since).toISOString()}`
-      : `portal ${portal} was not paused`;
-    print(io, options, { json: { portal, ended: endedPauseSchema.nullable().parse(ended) }, lines: [text] });
-    return exitCodes.ok;
   });
 
 export const commands = {
@@ -116,12 +62,19 @@ export const commands = {
   release: {
     arguments: { '<run|key>': '' },
     examples: ['sluice release 20261121-031500-k3x9a', 'sluice release city-finance/budget/spending'],
-    run: releaseCommand,
+    run: async (what: string, options: CommonOptions, io: Io) =>
+      withRuntimeOf('release', options, io, async (runtime) =>
+        awaitReports(runtime, await service.release(runtime, what, io.stop), options, io),
+      ),
   },
   discard: {
     arguments: { '<run|key>': '' },
     examples: ['sluice discard 20261121-031500-k3x9a', 'sluice discard city-finance/budget/spending'],
-    run: discardCommand,
+    run: async (what: string, options: CommonOptions, io: Io) =>
+      withRuntimeOf('discard', options, io, async (runtime) => {
+        const none = { json: { discarded: what }, lines: [`run ${what} is discarded; nothing was changed`] };
+        return awaitReports(runtime, await service.discard(runtime, what, io.stop), options, io, none);
+      }),
   },
   remove: {
     arguments: { '<key>': 'key of a dataset (with its resources) or a resource' },
@@ -140,13 +93,47 @@ export const commands = {
   cancel: {
     arguments: { '<run>': 'a running, waiting or held run' },
     examples: ['sluice cancel 20261121-031500-k3x9a'],
-    run: cancelCommand,
+    run: async (runId: string, options: CommonOptions, io: Io) =>
+      withRuntimeOf('cancel', options, io, async (runtime) => {
+        const { run, state } = await service.cancelRun(runtime, runId);
+        if (state === 'ending') {
+          await awaitReports(runtime, [run], { ...options, wait: Number.POSITIVE_INFINITY }, io);
+          return exitCodes.ok;
+        }
+        const isCancelled = (await runtime.runs.reason(runId))?.code === 'cancelled';
+        const did = isCancelled ? 'been cancelled' : 'ended';
+        const text = state === 'held' ? 'was held, and is discarded; nothing was changed' : `had already ${did}`;
+        print(io, options, { json: { ...run, state }, lines: [`run ${runId} of ${run.manifest} ${text}`] });
+        return exitCodes.ok;
+      }),
   },
   pause: {
     arguments: { '<portal>': 'a configured portal' },
     options: { ...commonOptions, '--reason <text>': 'reason, shown by `sluice status`' },
     examples: ['sluice pause city --reason "maintenance until 16:00"'],
-    run: pauseCommand,
+    run: async (portal: string, options: CommonOptions & { reason?: string }, io: Io) =>
+      withRuntimeOf('pause', options, io, async (runtime) => {
+        const pause = await service.pausePortal(runtime, portal, options.reason ?? null);
+        const since = pause && new Date(pause.since).toISOString();
+        const text = pause && [
+          `portal ${portal} is paused since ${since}: ${pause.reason.message}`,
+          hintLine(pause.reason.hint),
+        ];
+        print(io, options, { json: { portal, pause: pauseSchema.nullable().parse(pause) }, lines: lines(text) });
+        return exitCodes.ok;
+      }),
   },
-  resume: { arguments: { '<portal>': 'a configured portal' }, examples: ['sluice resume city'], run: resumeCommand },
+  resume: {
+    arguments: { '<portal>': 'a configured portal' },
+    examples: ['sluice resume city'],
+    run: async (portal: string, options: CommonOptions, io: Io) =>
+      withRuntimeOf('resume', options, io, async (runtime) => {
+        const ended = await service.resumePortal(runtime, portal);
+        const text = ended
+          ? `portal ${portal} is resumed; it was paused since ${new Date(ended.since).toISOString()}`
+          : `portal ${portal} was not paused`;
+        print(io, options, { json: { portal, ended: endedPauseSchema.nullable().parse(ended) }, lines: [text] });
+        return exitCodes.ok;
+      }),
+  },
 } satisfies CommandDeclarations;

@@ -16,29 +16,27 @@ const [longMs, mostLines, mostKeys] = [2000, 4, 3];
 /** When so many items had ended, Unix milliseconds. */
 type Moment = Record<'at' | 'done', number>;
 
-/** Remembers what had ended when it looked first, which does not count for the speed. */
-export class Progress {
-  readonly #runtime: Runtime;
-  readonly #first = new Map<string, Moment & { last: Moment }>();
+/** What tells how far runs are; what had ended when it looked first does not count for the speed. */
+export const progressOf = (runtime: Runtime) => {
+  const firsts = new Map<string, Moment & { last: Moment }>();
 
-  constructor(runtime: Runtime) {
-    this.#runtime = runtime;
-  }
+  const jobsOn = async (portals: readonly string[]): Promise<RunningJob[]> =>
+    (await Promise.all([...new Set(portals)].map((portal) => jobsOf(runtime, portal)))).flat();
 
   /** The lines of runs together; `wait`: what these wait for, instead of their speed. */
-  async lines(runs: readonly RequestedRun[], wait?: string): Promise<string[]> {
-    const jobs = await this.#jobs(runs.map(({ portal }) => portal));
-    const all = await Promise.all(runs.map(({ runId }) => this.#runtime.runs.progress(runId)));
+  const lines = async (runs: readonly RequestedRun[], wait?: string): Promise<string[]> => {
+    const jobs = await jobsOn(runs.map(({ portal }) => portal));
+    const all = await Promise.all(runs.map(({ runId }) => runtime.runs.progress(runId)));
     const sum = (of: 'total' | 'done' | 'failed'): number => all.reduce((count, run) => count + run[of], 0);
     const [total, done, failed] = [sum('total'), sum('done'), sum('failed')];
     const name = runs.length === 1 && runs[0] ? targetName(runs[0]) : plural(runs.length, 'run');
     const isQueued = all.every(({ state }) => state === 'queued');
     const begun = isQueued ? 'waiting to start' : 'planning';
-    const items = `${total === 0 ? begun : `${done}/${total} items`}${failed > 0 ? `, ${failed} failed` : ''}`;
+    const items = itemsText({ total, done, failed }, begun);
     if (wait) return [`${name}: ${items}, ${wait}`];
     const now = Date.now();
-    const first = this.#first.get(name) ?? { at: now, done, last: { at: now, done } };
-    if (done > 0) this.#first.set(name, first);
+    const first = firsts.get(name) ?? { at: now, done, last: { at: now, done } };
+    if (done > 0) firsts.set(name, first);
     // The time left does not grow while nothing ends: the portal may be about to be paused.
     if (done !== first.last.done) first.last = { at: now, done };
     const pace = paceText({ ended: done - first.done, left: total - done, ms: first.last.at - first.at });
@@ -53,32 +51,36 @@ export class Progress {
         ({ item, step, since, moved }) => `  ${step} ${moved ? movedText(moved, now) : spanText(now - since)}  ${item}`,
       ),
     ];
-  }
+  };
 
   /** Those of each run that workers are at. */
-  async running(): Promise<string[]> {
-    const jobs = await this.#jobs(Object.keys(this.#runtime.config.portals));
+  const running = async (): Promise<string[]> => {
+    const jobs = await jobsOn(Object.keys(runtime.config.portals));
     const manifestOf = (key: string): string => key.split('/', 1)[0] ?? '';
     const runs = new Map(jobs.map(({ runId, portal, key }) => [runId, { runId, portal, manifest: manifestOf(key) }]));
-    return (await Promise.all(runs.values().map((run) => this.lines([run])))).flat();
-  }
+    return (await Promise.all(runs.values().map((run) => lines([run])))).flat();
+  };
 
-  async #jobs(portals: readonly string[]): Promise<RunningJob[]> {
-    return (await Promise.all([...new Set(portals)].map((portal) => jobsOf(this.#runtime, portal)))).flat();
-  }
-}
+  return { lines, running };
+};
+
+const itemsText = ({ total, done, failed }: Record<'total' | 'done' | 'failed', number>, begun: string): string =>
+  `${total === 0 ? begun : `${done}/${total} items`}${failed > 0 ? `, ${failed} failed` : ''}`;
 
 /** How often {@link watch} looks. */
 const everyMs = 1000;
 
-/** Shows again and again what a command prints, with how far runs are below it, until it is stopped: in place on a terminal, where the last view stays; elsewhere, and as JSON, each time it differs. Returns 0. */
+/**
+ * Shows again and again what a command prints, with how far runs are below it, until it is stopped: in place on a
+ * terminal, where the last view stays; elsewhere, and as JSON, each time it differs. Returns 0.
+ */
 export const watch = async (
   runtime: Runtime,
   look: () => Promise<Printed>,
   options: CommonOptions,
   io: Io,
 ): Promise<number> => {
-  const progress = new Progress(runtime);
+  const progress = progressOf(runtime);
   const line = options.json ? null : io.line;
   for (let before = ''; ; ) {
     const view = await look();

@@ -15,7 +15,7 @@ import { plural } from '../util/plural.ts';
 import type { CommandDeclarations } from './declaration.ts';
 import { exitCodes } from './exit.ts';
 import { type CommonOptions, type Io, say, stopped } from './io.ts';
-import { Progress } from './progress.ts';
+import { progressOf } from './progress.ts';
 import { fateText } from './report-text.ts';
 import { configOf, sayPasswords, withRuntime } from './session.ts';
 
@@ -109,7 +109,7 @@ const shownEveryMs = 500;
 /** Shows on the last lines of a terminal how far runs are; returns what ends that. */
 const showRunning = (runtime: Runtime, { line }: Io): (() => Promise<void>) => {
   if (!line) return async () => undefined;
-  const progress = new Progress(runtime);
+  const progress = progressOf(runtime);
   const show = async (): Promise<void> => {
     const running = await progress.running();
     if (running.length > 0) line.show(...running);

@@ -10,7 +10,7 @@ import type { Runtime } from '../service/runtime.ts';
 import { plural } from '../util/plural.ts';
 import { exitCodeOfReports, exitCodes } from './exit.ts';
 import { type CommonOptions, type Io, type Printed, print, say, sayAll } from './io.ts';
-import { Progress } from './progress.ts';
+import { progressOf } from './progress.ts';
 import { reportLines } from './report-text.ts';
 
 /** Progress is on standard error, unless the command prints JSON. */
@@ -183,7 +183,7 @@ const sameMs = 60_000;
 
 /** Shows progress when it is due: on the last lines of a terminal; elsewhere as one plain line every few seconds. */
 const progress = (runtime: Runtime, runs: RequestedRun[], { line, stderr }: Io): (() => Promise<void>) => {
-  const seen = new Progress(runtime);
+  const seen = progressOf(runtime);
   let shownAt = line ? 0 : Date.now();
   let [said, saidAt] = ['', 0];
   return async () => {

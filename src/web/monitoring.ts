@@ -49,17 +49,11 @@ export const readyPart: WebPart = (app, context) => {
   });
 };
 
-interface ReadyCheck {
-  /** `redis`, `portal city` or `inbox /data/in`. */
-  name: string;
-  reason: string | null;
-}
-
 /** Milliseconds one check may take, and how long the answer of a portal serves: a probe every second must not burden it. */
 const [checkMs, portalMs] = [3000, 15_000];
 
 /** Checks that Redis and the portals answer and that inboxes can be written, all at once, within seconds. */
-const readiness = (runtime: Runtime): (() => Promise<ReadyCheck[]>) => {
+const readiness = (runtime: Runtime) => {
   const pings = new Map<string, { at: number; reason: Promise<string | null> }>();
   const ping = async (name: string): Promise<null> => {
     const portal = runtime.portals.opened(name);
