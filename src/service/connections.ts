@@ -48,8 +48,8 @@ const pagesUrl = ({ publicUrl, host, port }: Config['web']): string | null => {
   return port > 0 && isLoopback(host) ? `http://${urlHost(host)}:${port}` : null;
 };
 
-interface Workers {
-  readonly isWriting: boolean;
+export interface Workers {
+  isWriting(): boolean;
   /** Limits in force for a portal: the lowest of all live workers. */
   limits(portal: string): PortalLimits;
   isShared(portal: string): Promise<boolean>;
@@ -126,14 +126,9 @@ export class Connections extends Opened {
     return perPortal(manifest, this.config.portal);
   }
 
-  /** The client of a portal; an embedded one is served first, here or by the process that already does. */
-  async openPortal(name: string): Promise<Portal> {
-    return this.portals.open(name, (url) => this.#portalHooks(name, url));
-  }
-
-  /** As {@link openPortal}, but anonymous: it sees public content only. */
-  openPublicPortal(name: string): Promise<Portal> {
-    return this.portals.open(name, (url) => this.#portalHooks(name, url), { isAnonymous: true });
+  /** As {@link PortalAccess.open}; an anonymous client sees public content only. */
+  async openPortal(name: string, options: { isAnonymous?: boolean } = {}): Promise<Portal> {
+    return this.portals.open(name, (url) => this.#portalHooks(name, url), options);
   }
 
   async #portalHooks(name: string, url: string): Promise<Omit<PortalHooks, 'log'>> {
@@ -202,7 +197,7 @@ export class Connections extends Opened {
   }
 
   get isWriting(): boolean {
-    return this.workers?.isWriting ?? false;
+    return this.workers?.isWriting() ?? false;
   }
 
   /** True where other workers may use the portal as well. */

@@ -10,7 +10,7 @@ import { runHandler } from '../pipeline/handlers/run.ts';
 import { triggerHandler } from '../pipeline/handlers/trigger.ts';
 import { StopWatch } from '../queue/cancel.ts';
 import { Exclusive } from '../queue/exclusive.ts';
-import { type AgreedLimits, type PortalLimits, type PortalSilence, WorkerHeartbeat } from '../queue/heartbeat.ts';
+import { type AgreedLimits, type PortalSilence, WorkerHeartbeat } from '../queue/heartbeat.ts';
 import { CircuitBreaker } from '../queue/pause.ts';
 import { PortalWatch } from '../queue/portal-watch.ts';
 import { portalQueue, runsQueue } from '../queue/queues.ts';
@@ -19,104 +19,80 @@ import { holdTrigger } from '../queue/schedules.ts';
 import type { Handlers } from '../queue/turn.ts';
 import { QueueWorker } from '../queue/worker.ts';
 import { KeptFiles } from '../sources/drop/kept.ts';
-import type { Connections } from './connections.ts';
+import type { Connections, Workers } from './connections.ts';
 import type { RunNotices } from './run-notices.ts';
 import { gatherSources, leaveDrops, settleDrops } from './sources.ts';
 
 /** Triggers and runs that a process plans and closes at once. */
 const runConcurrency = 4;
 
-/** Works jobs until it is stopped. */
-export class PortalWorkers {
-  readonly #opened: Connections;
-  readonly #heartbeat: WorkerHeartbeat;
-  readonly #watch: PortalWatch;
-  readonly #workers: QueueWorker[];
-  readonly #ofPortal: ReadonlyMap<string, QueueWorker>;
-  readonly #sweep: RunSweep;
-
-  private constructor(opened: Connections, portals: string[], runNotices: RunNotices) {
-    const { config, log, redis, keys, queues, pauses, notifier, advancer, role } = opened;
-    const limits = Object.fromEntries(portals.map((name) => [name, opened.limits(name)]));
-    const silence = (name: string): PortalSilence | null => opened.portals.opened(name)?.silence ?? null;
-    const settings = { ...config.breaker, longestRequestedMs: config.retry.maxBackoffMs };
-    const breaker = new CircuitBreaker({ redis, keys, pauses, settings, log });
-    this.#opened = opened;
-    this.#heartbeat = new WorkerHeartbeat(redis, keys, { role, limits, silence }, log);
-    this.#watch = new PortalWatch({
-      ...{ redis, keys, pauses, breaker, portals, log },
-      probe: async (name, signal) => (await opened.openPortal(name)).nodes.ping(signal),
-      report: (name, state) => notifier.portalState(name, state),
-    });
-    this.#sweep = new RunSweep({ ...opened, portals, stuckMs: config.jobs.stuckMs });
-    const shared = {
-      handlers: handlersOf(opened, runNotices),
-      ...{ queues, pauses, breaker, log, heartbeat: this.#heartbeat },
-      exclusive: new Exclusive(redis, keys.exclusive),
-      stops: new StopWatch(redis, keys, pauses),
-      isOfOthers: async (name: string) => !Object.hasOwn(config.portals, name) && (await opened.hasWorkers([name])),
-      logKey: keys.log,
-      ended: (runId: string) => advancer.advance(runId),
-      retry: config.retry,
-      lockMs: config.jobs.lockMs,
-      stalledCheckMs: config.jobs.stalledCheckMs,
-    };
-    const worker = (queue: string, concurrency: number) => new QueueWorker({ ...shared, queue, concurrency });
-    this.#ofPortal = new Map(
-      Object.entries(limits).map(([name, own]) => [
-        name,
-        worker(portalQueue(name), jobsAtOnce({ ...own, isShared: false })),
-      ]),
-    );
-    this.#workers = [worker(runsQueue, runConcurrency), ...this.#ofPortal.values()];
-  }
-
-  /** Begins to work for the given portals; when that fails, everything it has opened is closed. */
-  static async start(opened: Connections, portals: string[], notices: RunNotices): Promise<PortalWorkers> {
-    const workers = new PortalWorkers(opened, portals, notices);
-    try {
-      await workers.#begin();
-      return workers;
-    } catch (error) {
-      await workers.stop(true);
-      throw error;
-    }
-  }
-
-  async #begin(): Promise<void> {
-    const { notices, notifier, queues } = this.#opened;
-    await this.#heartbeat.start(async (name, agreed) => {
+/** Begins to work jobs of the given portals; when that fails, everything it has opened is closed. */
+export const startPortalWorkers = async (
+  opened: Connections,
+  portals: string[],
+  runNotices: RunNotices,
+): Promise<Workers> => {
+  const { config, log, redis, keys, queues, pauses, notices, notifier, advancer, role } = opened;
+  const limits = Object.fromEntries(portals.map((name) => [name, opened.limits(name)]));
+  const silence = (name: string): PortalSilence | null => opened.portals.opened(name)?.silence ?? null;
+  const settings = { ...config.breaker, longestRequestedMs: config.retry.maxBackoffMs };
+  const breaker = new CircuitBreaker({ redis, keys, pauses, settings, log });
+  const heartbeat = new WorkerHeartbeat(redis, keys, { role, limits, silence }, log);
+  const watch = new PortalWatch({
+    ...{ redis, keys, pauses, breaker, portals, log },
+    probe: async (name, signal) => (await opened.openPortal(name)).nodes.ping(signal),
+    report: (name, state) => notifier.portalState(name, state),
+  });
+  const sweep = new RunSweep({ ...opened, portals, stuckMs: config.jobs.stuckMs });
+  const shared = {
+    handlers: handlersOf(opened, runNotices),
+    ...{ queues, pauses, breaker, log, heartbeat },
+    exclusive: new Exclusive(redis, keys.exclusive),
+    stops: new StopWatch(redis, keys, pauses),
+    isOfOthers: async (name: string) => !Object.hasOwn(config.portals, name) && (await opened.hasWorkers([name])),
+    logKey: keys.log,
+    ended: (runId: string) => advancer.advance(runId),
+    retry: config.retry,
+    lockMs: config.jobs.lockMs,
+    stalledCheckMs: config.jobs.stalledCheckMs,
+  };
+  const worker = (queue: string, concurrency: number) => new QueueWorker({ ...shared, queue, concurrency });
+  const ofPortal = new Map(
+    Object.entries(limits).map(([name, own]) => [
+      name,
+      worker(portalQueue(name), jobsAtOnce({ ...own, isShared: false })),
+    ]),
+  );
+  const workers = [worker(runsQueue, runConcurrency), ...ofPortal.values()];
+  const stop = async (kill: boolean): Promise<void> => {
+    sweep.stop();
+    await Promise.all(workers.map((each) => (kill ? each.kill() : each.stop())));
+    await watch.stop(kill);
+    await notices.stop(kill);
+    await heartbeat.stop();
+  };
+  try {
+    await heartbeat.start(async (name, agreed) => {
       const jobs = jobsAtOnce(agreed);
       await queues.portal(name).setGlobalConcurrency(jobs);
       // No worker takes all the jobs while others are idle.
-      this.#ofPortal.get(name)?.setConcurrency(Math.ceil(jobs / agreed.workers));
+      ofPortal.get(name)?.setConcurrency(Math.ceil(jobs / agreed.workers));
     });
-    await Promise.all(this.#workers.map((each) => each.ready()));
+    await Promise.all(workers.map((each) => each.ready()));
     await notices.work((data, signal) => notifier.deliver(data, signal));
-    await this.#watch.start();
-    await this.#sweep.start();
+    await watch.start();
+    await sweep.start();
+  } catch (error) {
+    await stop(true);
+    throw error;
   }
-
-  get isWriting(): boolean {
-    return this.#workers.some((worker) => worker.isWriting);
-  }
-
-  limits(portal: string): PortalLimits {
-    return this.#heartbeat.limits(portal);
-  }
-
-  async isShared(portal: string): Promise<boolean> {
-    return (await this.#heartbeat.limitsNow(portal)).isShared;
-  }
-
-  async stop(kill: boolean): Promise<void> {
-    this.#sweep.stop();
-    await Promise.all(this.#workers.map((worker) => (kill ? worker.kill() : worker.stop())));
-    await this.#watch.stop(kill);
-    await this.#opened.notices.stop(kill);
-    await this.#heartbeat.stop();
-  }
-}
+  return {
+    isWriting: () => workers.some((each) => each.isWriting),
+    limits: (portal) => heartbeat.limits(portal),
+    isShared: async (portal) => (await heartbeat.limitsNow(portal)).isShared,
+    stop,
+  };
+};
 
 /**
  * How many jobs of a portal run at once. A worker that has the portal to itself takes three times `concurrency`, so that
@@ -133,7 +109,7 @@ const jobsAtOnce = ({ concurrency, requestsPerSecond, isShared }: Omit<AgreedLim
 const handlersOf = (parts: Connections, notices: RunNotices): Handlers => {
   const { config, redis, keys, plans, deadlines, queues } = parts;
   const items = itemDeps(parts);
-  const exported = { ...items, publicPortal: (name: string) => parts.openPublicPortal(name) };
+  const exported = { ...items, publicPortal: (name: string) => parts.openPortal(name, { isAnonymous: true }) };
   return {
     trigger: triggerHandler({
       requestRun: (request) => parts.gate.request(request),

@@ -8,7 +8,7 @@ import { openRedis } from '../redis-server/embedded.ts';
 import { EndableRedis } from '../state/redis/connection.ts';
 import { refuseOtherLayout } from '../state/targets.ts';
 import { Connections, type RuntimeOptions } from './connections.ts';
-import { PortalWorkers } from './portal-workers.ts';
+import { startPortalWorkers } from './portal-workers.ts';
 import { runNoticesOf } from './run-notices.ts';
 import { SilenceWatch } from './silence-watch.ts';
 import { StateWatch } from './state-watch.ts';
@@ -73,7 +73,7 @@ export class Runtime extends Connections {
     if (this.workers) return;
     for (const name of portals) await this.openPortal(name);
     await this.#endLoginPauses(portals);
-    this.workers = await PortalWorkers.start(this, portals, this.runNotices);
+    this.workers = await startPortalWorkers(this, portals, this.runNotices);
     this.stateWatch.start();
   }
 
