@@ -74,7 +74,11 @@ const nodeOf = ({ portal }: Call, path: string): StoredNode | null => {
   const number = /^\/node\/(\d{1,15})$/.exec(path)?.[1];
   if (number !== undefined) return nodes.byNid(Number(number));
   const nid = nodes.aliasOwner(decodedPart(path.slice(1)));
-  return nid === null ? null : nodes.byNid(nid);
+  if (nid !== null) return nodes.byNid(nid);
+  // An address from before the resource was listed in its dataset, or before that had its title.
+  const uuid = /^\/dataset\/(?:[^/]+\/)?resource\/([^/]+)$/.exec(path)?.[1];
+  const node = uuid === undefined ? null : nodes.byUuid(uuid);
+  return node?.type === 'resource' ? node : null;
 };
 
 /**

@@ -122,6 +122,20 @@ describe('the address of a dataset', () => {
 });
 
 describe('the address of a resource', () => {
+  it('still leads to it once a dataset lists it, and once that has another title', async () => {
+    const nid = await resource('Made before its dataset');
+    const first = await addressOf(nid);
+    const parent = await dataset('Listed later', { field_resources: und({ target_id: nid }) });
+    const second = await addressOf(nid);
+    expect(second).not.toBe(first);
+    await creator.send('PUT', `/api/dataset/node/${parent}`, { body: { title: 'Renamed' } });
+    for (const address of [first, second, await addressOf(nid)]) {
+      const { status, text } = await get(address);
+      expect([status, text]).toEqual([200, expect.stringContaining('Made before its dataset')]);
+    }
+    expect((await get(`/dataset/resource/${(await creator.read(parent)).uuid}`)).status).toBe(404);
+  });
+
   const table = `name,amount\n${Array.from({ length: 25 }, (_, index) => `row ${index + 1},${index + 1}.50`).join('\n')}\n`;
 
   it('leads to file, datastore, the first 20 rows and the addresses for programs', async () => {
