@@ -35,13 +35,13 @@ Paths are relative to the manifest. \`sluice check FILE\` validates a manifest.`
 Paths are relative to this file. \`sluice check FILE\` validates a configuration.`,
 };
 
-/** What `sluice help` says about a topic or an error code. @throws UsageError for another word */
-export const helpText = (word: string, commands: readonly string[]): string => {
+/** What `sluice help` says about a topic or an error code. @throws UsageError for another word, such as one of `synonyms` */
+export const helpText = (word: string, commands: readonly string[], synonyms: Record<string, string>): string => {
   const topic = helpTopics.find((name) => name === word);
   if (topic) return topicText(topic);
   if (isErrorCode(word)) return codeText(word);
   throw new UsageError(`there is no help about "${word}"`, {
-    hint: `${didYouMean(word, [...commands, ...helpTopics, ...Object.keys(errorCodes)])}\`sluice --help\` lists the commands, docs/reference/errors.md the codes`,
+    hint: `${didYouMean(word, [...commands, ...helpTopics, ...Object.keys(errorCodes)], synonyms)}\`sluice --help\` lists the commands, docs/reference/errors.md the codes`,
   });
 };
 

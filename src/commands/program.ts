@@ -144,7 +144,7 @@ export const runProgram = async (words: string[], io: Io, isReported: () => bool
   };
   try {
     refuseUnknown(words[0]);
-    if (isHelp) sayText(io, helpText(words[1] ?? '', commandNames()));
+    if (isHelp) sayText(io, helpText(words[1] ?? '', commandNames(), otherNames));
     else await program.parseAsync(words, { from: 'user' });
   } catch (thrown) {
     exitCode = failed(faultOf(thrown, io.stop));

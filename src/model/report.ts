@@ -46,9 +46,16 @@ export type Reason = z.infer<typeof reasonSchema>;
 export const faultyLine = ({ line, file, path = file }: Pick<Reason, 'line' | 'file' | 'path'>): string | null =>
   line === undefined || path === undefined ? null : lineOfFile(path, line);
 
-/** What to do about a dropped file that was set aside; null for others. */
-export const dropAgain = ({ file }: Pick<Reason, 'file'>): string | null =>
-  file === undefined ? null : `the file is in ${file}: fix it, and drop it again`;
+/** `<dataset>/<resource>-<UTC time>.csv`, the end of the path of a file that was set aside. */
+const setAside = /([^/]+)\/([^/]+)-\d{8}T\d{6}\.\d{3}Z((?:\.[^/]*)?)$/;
+
+/** What to do about a dropped file that was set aside, whose name there would make it a new resource; null for others. */
+export const dropAgain = ({ file }: Pick<Reason, 'file'>): string | null => {
+  if (file === undefined) return null;
+  const [, dataset, resource, ending] = setAside.exec(file) ?? [];
+  const name = dataset === resource ? `${resource}${ending}` : `${dataset}/${resource}${ending}`;
+  return `the file is in ${file}: fix it, and drop it again${resource === undefined ? '' : ` as ${name}`}`;
+};
 
 /** Code and message; the message alone where it begins with the code: `held by its guard: …`. */
 export const reasonText = ({ code, message }: Pick<Reason, 'code' | 'message'>): string =>

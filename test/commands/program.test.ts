@@ -45,6 +45,7 @@ describe('sluice help', () => {
     ['table-headr', 'table-header'],
     ['publsh', 'publish'],
     ['manifst', 'manifest'],
+    ['delete', 'remove'],
   ])('%s is an error, with what may be meant: %s', async (word, meant) => {
     const { code, err } = await typed(`help ${word}`);
     expect(code).toBe(2);

@@ -130,7 +130,9 @@ it('quarantines a faulty file with its reason, and publishes it once it is fixed
   });
   for (const out of [status.out, shown]) {
     expect(out).toContain('| 1,2,3\n');
-    expect(out.replaceAll(/\s+/g, ' ')).toContain(`the file is in ${join(folder, name)}: fix it, and drop it again`);
+    expect(out.replaceAll(/\s+/g, ' ')).toContain(
+      `the file is in ${join(folder, name)}: fix it, and drop it again as faulty.csv`,
+    );
   }
   expect(service.out()).not.toContain('1,2,3');
   writeFileSync(join(inbox, 'faulty.csv'), 'a,b\n1,2\n');

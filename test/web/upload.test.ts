@@ -60,7 +60,7 @@ it('the page of an item shows its fault and where the file is, and offers to upl
   const { body } = await place.get('/item/drops/bikes/june');
   rmSync(join(inbox, '_faulty'), { recursive: true });
   expect(body).toContain('1,&lt;2&gt;,3');
-  expect(body).toContain(`the file is in ${faulty}: fix it, and drop it again`);
+  expect(body).toContain(`the file is in ${faulty}: fix it, and drop it again as bikes/june.csv`);
   expect(body).toContain('action="/drop/drops/bikes/june"');
   expect(body).toContain('type="file"');
   expect(body).not.toContain('/act/retry');
