@@ -15,7 +15,7 @@ import { whatIsOverdue } from '../service/overdue.ts';
 import { jobsOf } from '../service/overview.ts';
 import type { Runtime } from '../service/runtime.ts';
 import { stateFault } from '../service/state-watch.ts';
-import { listedFolders, placeRule } from '../sources/drop/drop-target.ts';
+import { placeRule } from '../sources/drop/drop-target.ts';
 import { foldersOf, listClaims } from '../sources/drop/spool.ts';
 import { loadManifest } from '../sources/manifest/load.ts';
 import { isDropManifest } from '../sources/manifest/schema.ts';
@@ -162,8 +162,7 @@ const keysOfDrop = async (runtime: Runtime, path: string): Promise<Set<string>> 
     if (!manifest || !isDropManifest(manifest)) continue;
     const inside = relative(manifest.drop.folder, path);
     if (inside.startsWith('..')) continue;
-    const { files, marker = '.done' } = manifest.drop;
-    const placed = placeRule({ files, marker, folders: listedFolders(manifest.drop) })(inside);
+    const placed = placeRule(manifest.drop)(inside);
     if (placed.kind === 'file') keys.add(resourceKey(manifest.name, placed.place.dataset, placed.place.resource));
   }
   return keys;

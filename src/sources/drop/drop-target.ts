@@ -24,9 +24,11 @@ export type Placed =
 /** As in a manifest: picomatch patterns below the inbox (letter case does not matter), and folders that hold datasets, too. */
 interface PlaceOptions {
   files: string[];
-  marker: string;
-  folders?: string[];
+  marker?: string;
+  folders?: Record<string, unknown>;
 }
+
+export const defaultMarker = '.done';
 
 /** The folder of an inbox for faulty files; what is in it is not published. */
 export const faultyFolder = '_faulty';
@@ -57,7 +59,8 @@ export const placeOf = (path: string, folders: readonly string[] = []): Placed =
  * Makes the rule that places paths (relative to the inbox, with `/`): `<dataset>/<resource>.csv` and `x.csv` are files,
  * `x.csv.done` is a marker, `dataset.yaml`, `<resource>.yaml` and `<dataset>/datapackage.json` are sidecars; `.part`, `.tmp`, dot and `~` names are ignored.
  */
-export const placeRule = ({ files, marker, folders = [] }: PlaceOptions): ((path: string) => Placed) => {
+export const placeRule = ({ files, marker = defaultMarker, ...drop }: PlaceOptions): ((path: string) => Placed) => {
+  const folders = listedFolders(drop);
   const matches = picomatch(files, { nocase: true });
   const notTaken = `does not match the files of this inbox (${files.join(', ')}): save it as one of these, add its ending to \`files\` in the manifest, or move it away`;
   const nameOnly = (path: string): Placed => {

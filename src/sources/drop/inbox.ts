@@ -14,6 +14,7 @@ import { completeClaims, isSpooled, type Spooled, takeFile } from './claim.ts';
 import {
   type CollisionFinder,
   collisionFinder,
+  defaultMarker,
   droppedNames,
   listedFolders,
   type Placed,
@@ -45,11 +46,6 @@ interface InboxOptions {
   onClaimed: (claims: Claim[]) => Promise<void>;
   log: Log;
 }
-
-const defaultMarker = '.done';
-
-const ruleOf = (drop: DropManifest['drop']): ((path: string) => Placed) =>
-  placeRule({ files: drop.files, marker: drop.marker ?? defaultMarker, folders: listedFolders(drop) });
 
 const eventMs = 25;
 const afterFailureMs = 5000;
@@ -132,7 +128,7 @@ export class Inbox {
     this.#log = options.log.child({ manifest: name, inbox: folders.inbox });
     this.#marker = drop.marker ?? defaultMarker;
     this.#listed = listedFolders(drop);
-    this.#placed = ruleOf(drop);
+    this.#placed = placeRule(drop);
     this.#view = new InboxView({
       inbox: folders.inbox,
       placed: this.#placed,
@@ -385,7 +381,7 @@ export const putIntoInbox = async (
   const { folder, marker } = drop;
   const stemOf = (of: string): string => droppedNames(of, []).resource;
   const path = join(dirname(dropped), stemOf(dropped) + name.slice(stemOf(name).length));
-  const placed = ruleOf(drop)(path);
+  const placed = placeRule(drop)(path);
   const sight = await lookAt(folder, path);
   const reason = placed.kind === 'left' ? placed.reason : sight.kind === 'left' ? sight.reason : '';
   if (placed.kind !== 'file' || (sight.kind !== 'file' && sight.kind !== 'absent'))

@@ -77,7 +77,7 @@ describe('placeRule', () => {
 });
 
 describe('placeRule with listed folders', () => {
-  const listed = placeRule({ files: ['**/*.csv'], marker: '.done', folders: ['Transport', 'Transport/Rail', 'parks'] });
+  const listed = placeRule({ files: ['**/*.csv'], folders: { Transport: {}, 'Transport/Rail': {}, parks: {} } });
 
   it('takes what lies in them as it takes what lies in the inbox, under an id that begins with theirs', () => {
     expect(listed('Transport/Bike Counts/June.csv')).toEqual({
