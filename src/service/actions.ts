@@ -11,7 +11,7 @@ import { didYouMean } from '../model/yaml/nearest.ts';
 import { markCancelled } from '../queue/cancel.ts';
 import type { EndedPause, Pause } from '../queue/pause.ts';
 import { putIntoInbox } from '../sources/drop/inbox.ts';
-import { droppedPath } from '../sources/drop/spool.ts';
+import { inSpool } from '../sources/drop/spool.ts';
 import { loadManifest, targetOf } from '../sources/manifest/load.ts';
 import { isDropManifest, type Manifest } from '../sources/manifest/schema.ts';
 import type { SourceTools } from '../sources/source-kinds.ts';
@@ -127,8 +127,8 @@ export const dropAgain = async (
 ): Promise<string> => {
   for (const { manifestPath, portal } of await runtime.targetsOfKey(key)) {
     const manifest = await loadManifest(manifestPath);
-    const dropped = droppedPath((await runtime.ledger.entry(portal, key))?.sourcePath ?? '');
-    if (isDropManifest(manifest) && dropped !== null) return putIntoInbox(manifest, { dropped, name }, content);
+    const { dropped } = inSpool((await runtime.ledger.entry(portal, key))?.sourcePath ?? '') ?? {};
+    if (isDropManifest(manifest) && dropped) return putIntoInbox(manifest, { dropped, name }, content);
   }
   throw new NotFoundError(`no dropped file of "${key}" is known`, { hint: '`sluice status` lists the keys' });
 };

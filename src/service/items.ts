@@ -8,7 +8,7 @@ import { type LedgerEntry, newEntry } from '../model/ledger-entry.ts';
 import type { KnownTarget, Target } from '../model/redis-keys.ts';
 import { versionsOf } from '../model/table-history.ts';
 import { didYouMean } from '../model/yaml/nearest.ts';
-import { findArchived } from '../sources/drop/spool.ts';
+import { findArchived, inSpool } from '../sources/drop/spool.ts';
 import type { Ledger } from '../state/ledger.ts';
 import { byName } from '../util/natural.ts';
 import type { Runtime } from './runtime.ts';
@@ -112,8 +112,6 @@ export const meantKey = async (runtime: Pick<Runtime, 'ledger' | 'targets'>, key
 
 /** Where the file of an entry is now: a dropped one leaves the spool for the archive, or is set aside. */
 const placeOf = async ({ key, sourcePath, source, reason }: LedgerEntry): Promise<string | null> => {
-  const [, claim] = /\/\.sluice\/spool\/([^/]+)\//.exec(sourcePath ?? '') ?? [];
-  if (!sourcePath || !claim || existsSync(sourcePath)) return sourcePath;
-  const of = { ...idsOfKey(key), sha256: source?.sha256 ?? '' };
-  return reason?.file ?? findArchived({ path: sourcePath, claim }, of);
+  if (!sourcePath || !inSpool(sourcePath) || existsSync(sourcePath)) return sourcePath;
+  return reason?.file ?? findArchived(sourcePath, { ...idsOfKey(key), sha256: source?.sha256 ?? '' });
 };

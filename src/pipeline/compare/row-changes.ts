@@ -21,9 +21,8 @@ interface CopyPlace {
 /** Path of the good file on this host; null where it is not kept. */
 export const goodPath = async ({ kept, portal, wish }: CopyPlace, good: GoodFile): Promise<string | null> => {
   const path = await kept.find({ portal, uuid: wish.uuid }, good.sha256);
-  if (path !== null || wish.source.kind !== 'file' || wish.source.claim === undefined) return path;
-  const { path: dropped, claim } = wish.source;
-  return findArchived({ path: dropped, claim }, { ...idsOfKey(wish.key), sha256: good.sha256 });
+  if (path !== null || wish.source.kind !== 'file') return path;
+  return findArchived(wish.source.path, { ...idsOfKey(wish.key), sha256: good.sha256 });
 };
 
 export const sumOf = (sha256: string): string => sha256.slice(0, 8);

@@ -1,9 +1,8 @@
 // An exported dataset as an entry of catalogues: by DCAT-US 1.1 and 3.0, and by DCAT-AP in JSON-LD.
-import { euAddress } from '../../dataset-api/eu-codes.ts';
 import { fieldItems } from '../../dataset-api/fields.ts';
 import { contentTypeOf, extensionOf } from '../../dataset-api/file-types.ts';
 import type { DatasetMetadata } from '../../dataset-api/metadata.ts';
-import { catalogueAccess, frequencyCode, licenseAddress } from '../../dataset-api/values.ts';
+import { catalogueAccess, euAddress, frequencyCode, licenseAddress } from '../../dataset-api/values.ts';
 import { defined } from '../../util/json.ts';
 import { isLink } from './describe.ts';
 import {

@@ -1,6 +1,6 @@
 // Worker-thread entry: finds the datasets of a document of linked data, with bounded memory and time.
 import type { NodeObject } from 'jsonld';
-import { type EuList, fromEuCode } from '../../dataset-api/eu-codes.ts';
+import { type EuList, fromEuCode } from '../../dataset-api/values.ts';
 import { errorMessage } from '../../model/errors.ts';
 import { isDeeperThan } from '../../model/yaml/document.ts';
 import { isObject } from '../../util/json.ts';

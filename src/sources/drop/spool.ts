@@ -70,9 +70,11 @@ export const pairSpool = async (spool: string, id: string): Promise<void> => {
 
 export const claimId = (claimedAt: number, token: string): string => `${String(claimedAt).padStart(13, '0')}-${token}`;
 
-/** Path in its inbox of the file that a path in the spool comes from; null for another path. */
-export const droppedPath = (path: string): string | null =>
-  /\/\.sluice\/spool\/\d{13}-[0-9a-f]{8}\/file\/(.+)$/.exec(path)?.[1] ?? null;
+/** What the path of a file that is, or was, in a spool says of it; null for another path. */
+export const inSpool = (path: string) => {
+  const [, inbox, at, dropped = ''] = /^(.*)\/\.sluice\/spool\/(\d{13})-[0-9a-f]{8}\/file\/(.+)$/s.exec(path) ?? [];
+  return inbox === undefined ? null : { folders: foldersOf(inbox), claimedAt: Number(at), dropped };
+};
 
 /** Reads time and watcher token out of a claim id; null when the name is none. */
 export const parseClaimId = (name: string): { claimedAt: number; token: string } | null =>
@@ -278,20 +280,14 @@ const asidePath = (
   { dataset, resource, claimedAt, name }: Pick<Claim, 'dataset' | 'resource' | 'claimedAt' | 'name'>,
 ): string => join(faulty, dataset, `${resource}-${stamp(claimedAt)}${extname(name)}`);
 
-/** The inbox of a claim, by where its file is, or was, in the spool; null for other files. */
-const inboxOf = ({ path = '', claim = '' }: { path?: string; claim?: string | undefined }): InboxFolders | null => {
-  const at = claim === '' ? -1 : path.lastIndexOf(join('/.sluice', 'spool', claim));
-  return at < 0 ? null : foldersOf(path.slice(0, at));
-};
-
 /** Where {@link quarantineClaim} puts the file of a wish; of one that was not dropped the path, where a line of it is at fault. */
 export const asideOf = (
   { source, key }: Pick<ResourceWish, 'source' | 'key'>,
   { line }: Pick<Reason, 'line'> = {},
 ): Pick<Reason, 'file' | 'path'> => {
   if (source.kind !== 'file') return {};
-  const [folders, id] = [inboxOf(source), parseClaimId(source.claim ?? '')];
-  if (folders && id) return { file: asidePath(folders, { ...idsOfKey(key), ...id, name: source.name }) };
+  const spooled = source.claim === undefined ? null : inSpool(source.path);
+  if (spooled) return { file: asidePath(spooled.folders, { ...spooled, ...idsOfKey(key), name: source.name }) };
   return line === undefined || source.url !== undefined ? {} : { path: source.path };
 };
 
@@ -310,14 +306,14 @@ export const quarantineClaim = async (claim: Claim, reason: Reason): Promise<str
   return await moveOut(claim, asidePath(foldersOfClaim(claim), claim), { ending: '.reason.yaml', says });
 };
 
-/** Path of the newest archived version of a claim, or null. Its name holds only the first 8 digits: check its bytes. */
+/** Path of the newest archived version of a file that was dropped, or null. Its name holds only the first 8 digits: check its bytes. */
 export const findArchived = async (
-  source: { path: string; claim: string },
+  path: string,
   { dataset, resource, sha256 }: Pick<Claim, 'dataset' | 'resource'> & { sha256: string },
 ): Promise<string | null> => {
-  const folders = inboxOf(source);
-  if (folders === null) return null;
-  const folder = join(folders.archive, dataset, resource);
+  const spooled = inSpool(path);
+  if (spooled === null) return null;
+  const folder = join(spooled.folders.archive, dataset, resource);
   const names = await unless(readdir(folder), gone, []);
   const name = names.sort().findLast((candidate) => candidate.includes(`-${sha256.slice(0, 8)}`));
   return name === undefined ? null : join(folder, name);
