@@ -164,14 +164,8 @@ const resourceOfDrop = async (manifest: DropManifest, dropped: string): Promise<
 
 /** What is wrong with the sidecars of the file dropped at `path`, with file, line and column; null when nothing is. */
 export const describedBadly = async (manifest: DropManifest, path: string): Promise<string | null> => {
-  try {
-    await datasetOfDrop(manifest, path);
-    await resourceOfDrop(manifest, path);
-    return null;
-  } catch (error) {
-    if (error instanceof SluiceError) return `waits until its description is fixed: ${error.message}`;
-    throw error;
-  }
+  const described = await orReason(datasetOfDrop(manifest, path).then(() => resourceOfDrop(manifest, path)));
+  return 'reason' in described ? `waits until its description is fixed: ${described.reason.message}` : null;
 };
 
 /** What the package says of its dataset, over `defaults`. Throws ManifestError with all problems at once. */

@@ -338,7 +338,6 @@ export class Inbox {
     for (const { folder, path } of moving) await this.#settleInSpool(folder, path);
   }
 
-  /** Adds a claim to the present batch unless it was handed over before. */
   #join(claim: Claim, movedAt: number): void {
     if (this.#told.has(claim.id) || this.#batch.has(claim.id)) return;
     this.#batchSince = this.#batch.size === 0 ? movedAt : Math.min(this.#batchSince, movedAt);

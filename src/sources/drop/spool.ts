@@ -134,7 +134,6 @@ export const listClaims = async (spoolDir: string): Promise<Claim[]> => {
   return claims.filter((claim) => claim !== null);
 };
 
-/** Puts the marker of a claim back to its place in the inbox. */
 export const putMarkerBack = async (folder: string, dropped: string, target: string): Promise<void> => {
   await unless(moveWithoutReplacing(claimPaths(folder, dropped).marker, target), gone, false);
 };

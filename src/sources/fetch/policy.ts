@@ -1,22 +1,18 @@
 // Limits, options and results of fetches, and their errors. Query strings are never shown: they hold keys.
 import type { IncomingHttpHeaders } from 'undici/types/header.js';
 import { z } from 'zod';
+import type { Config } from '../../config/config.ts';
 import type { SourceCredentials } from '../../config/source-credentials.ts';
 import { SluiceError, SourceMissingError, SourceRefusedError, SourceUnreachableError } from '../../model/errors.ts';
 import type { Log } from '../../model/log.ts';
 import type { TellMoved } from '../../model/moved.ts';
 import { http, type NetworkFault, networkFaultOf } from '../../util/http.ts';
 
-export interface FetchPolicy {
+type Limits = 'maxBytes' | 'maxRedirects' | 'connectMs' | 'headersMs' | 'bodyMs' | 'requestsPerSecond';
+
+export interface FetchPolicy extends Pick<Config['sources'], Limits> {
   /** Addresses, CIDRs and host names that may be private. */
   allowPrivate: readonly string[];
-  maxBytes: number;
-  maxRedirects: number;
-  /** Until a connection stands, until the answer begins, and of (near) silence within it; milliseconds. */
-  connectMs: number;
-  headersMs: number;
-  bodyMs: number;
-  requestsPerSecond: number;
   userAgent: string;
   credentials?: readonly SourceCredentials[];
   /** Proxies that requests go through; without them servers are reached directly. */
