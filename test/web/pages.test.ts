@@ -167,7 +167,7 @@ describe('the page of an item', () => {
     if (!entry) throw new Error('no entry');
     const source = { bytes: 2, sha256: `0123abcd${'0'.repeat(56)}`, mtimeNs: '0', ctimeNs: '0', ino: '0', hashedAt: 0 };
     const kept = place.place.write('in/.sluice/archive/air-quality/table/20261121T120000000Z-0123abcd.csv', 'a\n1\n');
-    const sourcePath = join(place.place.dir, 'in/.sluice/spool/claim-1/table.csv');
+    const sourcePath = join(place.place.dir, 'in/.sluice/spool/1795262400000-0a1b2c3d/file/air-quality/table.csv');
     await place.runtime.ledger.put('local', { ...entry, source, sourcePath });
     expect((await place.get(`/item/${key}`)).body).toContain(`<th scope="row">Comes from</th><td><bdi>${kept}</bdi>`);
     await place.runtime.ledger.put('local', entry);
