@@ -97,13 +97,7 @@ export const readFaults = async (path: string): Promise<FaultFile> => {
   return checked.value;
 };
 
-export interface Draw {
-  /** Milliseconds to hold the request back. */
-  delayMs: number;
-  before: SiteRule[];
-  /** The rule that decides; null when the request passes unharmed. */
-  fault: Exclude<FaultRule, SiteRule | { fault: 'delay' | 'pass' }> | null;
-}
+export type Draw = ReturnType<Draws['next']>;
 
 export class Draws {
   readonly #seed: number;
@@ -117,9 +111,10 @@ export class Draws {
 
   /**
    * The fault of a request; `path` without its query. A draw depends on seed, rule, method, path and how often that
-   * method and path came before, not on the order in which different requests arrive.
+   * method and path came before, not on the order in which different requests arrive. `fault` is the rule that decides; null
+   * when the request passes unharmed, `delayMs` later.
    */
-  next(method: string, path: string): Draw {
+  next(method: string, path: string) {
     const name = `${method} ${path}`;
     const nth = (this.#seen.get(name) ?? 0) + 1;
     this.#seen.set(name, nth);

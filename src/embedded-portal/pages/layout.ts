@@ -101,16 +101,15 @@ ${main}
   return { status, contentType: 'text/html; charset=utf-8', headers: { ...headers }, body: page.text };
 };
 
-/** What a page with a list is asked for: words that all must occur, and which page of it. */
-export interface ListWish {
-  search: string;
-  page: number;
-}
+export type ListWish = NonNullable<ReturnType<typeof wishOf>>;
 
 const longestSearch = 200;
 
-/** The wish in a query; null for what is no number of a page, or not one text. */
-export const wishOf = ({ query: { search = '', page = '1' } }: Call): ListWish | null => {
+/**
+ * What a page with a list is asked for: words that all must occur, and which page of it. Null for a query with what is no number
+ * of a page, or not one text.
+ */
+export const wishOf = ({ query: { search = '', page = '1' } }: Call) => {
   if (typeof search !== 'string' || typeof page !== 'string' || !/^[1-9]\d{0,6}$/.test(page)) return null;
   const words = search
     .slice(0, longestSearch)
