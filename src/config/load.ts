@@ -1,5 +1,5 @@
 // Finds, reads and resolves the configuration, and chooses the portal of `--portal`.
-import { access } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { byPlace, ConfigError, type FileProblem, UsageError } from '../model/errors.ts';
 import { checkDocument } from '../model/yaml/check.ts';
@@ -31,20 +31,17 @@ interface LoadConfigOptions {
 export const loadConfig = async (options: LoadConfigOptions): Promise<Config> => {
   const { cwd, env } = options;
   const stateDir = resolve(cwd, options.stateDir ?? '.sluice');
-  const path = await findFile(options.file, cwd);
+  const path = findFile(options.file, cwd);
   const { file, secrets } = path === null ? { file: {}, secrets: new Map() } : await readConfig(path, options);
   const config = resolveConfig(file, { path, dir: path === null ? cwd : dirname(path), stateDir, env, secrets });
   return options.portal === undefined ? config : choosePortal(config, options.portal, options);
 };
 
 /** Absolute path of the configuration file; null when there is none and none was requested. */
-const findFile = async (asked: string | undefined, cwd: string): Promise<string | null> => {
+const findFile = (asked: string | undefined, cwd: string): string | null => {
   if (asked !== undefined) return resolve(cwd, asked);
   const usual = resolve(cwd, 'config', 'sluice.yaml');
-  return access(usual).then(
-    () => usual,
-    () => null,
-  );
+  return existsSync(usual) ? usual : null;
 };
 
 const readConfig = async (

@@ -7,9 +7,7 @@ export interface HashField {
 }
 
 /** A field to be set; null removes it. */
-export interface FieldWrite extends HashField {
-  value: string | Buffer | null;
-}
+export type FieldWrite = HashField & { value: string | Buffer | null };
 
 /** A write that may be repeated: of a field, or of a member of a sorted set, which null removes. The last one counts. */
 export type StateWrite = FieldWrite | { set: string; member: string; score: number | null };
@@ -31,9 +29,7 @@ export interface StateWriter {
 }
 
 /** Writes in the name of a job; all of them are refused with JobLostError once another worker has the job. */
-export interface JobWriter extends StateWriter {
-  readonly lease: JobLease;
-}
+export type JobWriter = StateWriter & { readonly lease: JobLease };
 
 interface LeaseParts {
   /** Redis key of the job's lock, and the token it holds while the job is ours. */

@@ -143,9 +143,7 @@ export interface ReportItems extends Iterable<ReportItem> {
 }
 
 /** A report whose items need not be in memory. */
-export interface StoredReport extends Omit<Report, 'items'> {
-  items: ReportItems;
-}
+export type StoredReport = Omit<Report, 'items'> & { items: ReportItems };
 
 /** True for a run of which everything is live or was live before. */
 export const isSuccess = ({ reason, counts }: Pick<StoredReport, 'reason' | 'counts'>): boolean =>

@@ -153,11 +153,8 @@ export const runTool = (
 export const findOnPath = async (name: string, env: NodeJS.ProcessEnv): Promise<string[]> => {
   const folders = new Set((env.PATH ?? '').split(delimiter).filter((folder) => folder !== ''));
   const paths = [...folders].map((folder) => join(folder, name));
-  const isProgram = (path: string): Promise<boolean> =>
-    Promise.all([access(path, constants.X_OK), stat(path)]).then(
-      ([, facts]) => facts.isFile(),
-      () => false,
-    );
+  const isProgram = async (path: string): Promise<boolean> =>
+    (await Promise.all([stat(path), access(path, constants.X_OK)]).catch(() => null))?.[0].isFile() === true;
   const found = await Promise.all(paths.map(isProgram));
   return paths.filter((_, index) => found[index]);
 };

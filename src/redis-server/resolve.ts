@@ -82,7 +82,6 @@ const fetchServer = async (options: ResolveOptions): Promise<{ path: string } | 
   return 'failure' in outcome ? { failure: `fetching one with apt-get: ${outcome.failure}` } : outcome;
 };
 
-/** The binary when it can be used, else what is wrong with it. */
 const judge = async (path: string, env: NodeJS.ProcessEnv): Promise<RedisBinary | string> => {
   const { code, output } = await runTool(path, ['--version'], { env, timeoutMs: 10_000 });
   const version = parseVersionLine(output);

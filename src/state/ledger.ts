@@ -95,7 +95,6 @@ export class Ledger {
     return this.#field(this.#keys.entries(targetOf(portal, key)), key, ledgerEntrySchema);
   }
 
-  /** The entries of several keys on a portal, in the order of the keys. */
   entriesOf(portal: string, keys: readonly string[]): Promise<(LedgerEntry | null)[]> {
     return Promise.all(keys.map((key) => this.entry(portal, key)));
   }
@@ -147,7 +146,6 @@ export class Ledger {
     return this.#field(this.#keys.sent(targetOf(portal, key)), key, sentNodeSchema);
   }
 
-  /** What was sent last for several keys, in the order of the keys. */
   sentOf(portal: string, keys: readonly string[]): Promise<(SentNode | null)[]> {
     return Promise.all(keys.map((key) => this.sentFor(portal, key)));
   }

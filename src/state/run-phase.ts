@@ -157,7 +157,6 @@ export class RunPhases {
     return (await this.phase(runId)) === 'prove' ? keys : [];
   }
 
-  /** True while a job is to work on a dataset. */
   async isToDo(runId: string, key: string): Promise<boolean> {
     return (await this.isOpen(runId, key)) && (await this.phase(runId)) === 'publish';
   }

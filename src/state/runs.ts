@@ -143,7 +143,6 @@ export class Runs {
     return this.#work(runId, key, resourceWorkSchema);
   }
 
-  /** The work on a dataset or resource, by its key. */
   work(runId: string, key: string): Promise<DatasetWork | ResourceWork | null> {
     return kindOfKey(key) === 'dataset' ? this.datasetWork(runId, key) : this.resourceWork(runId, key);
   }
@@ -281,7 +280,6 @@ export class Runs {
     return (await this.#field(runId, 'causes', causesSchema)) ?? [];
   }
 
-  /** The target of a run that has started, or null. */
   async target(runId: string): Promise<Target | null> {
     const target = targetOfName((await this.#redis.hget(this.#keys.run(runId), 'target')) ?? '');
     return target.manifest && target.portal ? target : null;

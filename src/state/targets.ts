@@ -42,7 +42,6 @@ export const lastRunOf = (report: StoredReport, why: string | null): LastRun => 
 const countOf = ({ counts: { dataset, resource } }: StoredReport, outcome: ItemOutcome): number =>
   (dataset[outcome] ?? 0) + (resource[outcome] ?? 0);
 
-/** A record of each target. */
 const byTarget = <T>(hash: 'lastRuns' | 'lastSuccesses' | 'triggers', schema: z.ZodType<T>) => ({
   /** By target name; those of an unknown shape are left out. */
   all: async (redis: Redis, keys: RedisKeys): Promise<Map<string, T>> => {

@@ -58,7 +58,6 @@ export const limitConnections = (server: Server, most: number, proxies: readonly
 export const isIn = (list: BlockList, address: string): boolean =>
   list.check(address, isIPv6(address) ? 'ipv6' : 'ipv4');
 
-/** Addresses and networks (CIDR) as one list. */
 export const listOf = (places: readonly string[]): BlockList => {
   const list = new BlockList();
   for (const place of places) {

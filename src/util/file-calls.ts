@@ -7,7 +7,6 @@ export const readFlags = constants.O_RDONLY | constants.O_NONBLOCK;
 /** True for a file that is checked in less time than it takes to record that the check begins. */
 export const isSmall = (bytes: number): boolean => bytes <= 16 * 1024;
 
-/** True for an error of a system call. */
 export const isSystemError = (error: unknown): error is NodeJS.ErrnoException & { code: string } =>
   error instanceof Error && 'code' in error && 'syscall' in error;
 

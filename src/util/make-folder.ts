@@ -26,11 +26,7 @@ export const makeFolder = async (path: string, mode?: number): Promise<string | 
   return made ?? path;
 };
 
-const isFolder = (path: string): Promise<boolean> =>
-  stat(path).then(
-    (facts) => facts.isDirectory(),
-    () => false,
-  );
+const isFolder = async (path: string): Promise<boolean> => (await stat(path).catch(() => null))?.isDirectory() === true;
 
 /** As {@link makeFolder}, before the event loop has anything else to do. */
 export const makeFolderSync = (path: string): void => {

@@ -38,7 +38,6 @@ interface PoolOptions {
   file: string;
   /** `import.meta.url` of the module that opens the pool. */
   of: string;
-  /** The function that the worker file exports. */
   name: string;
   threads: number;
 }

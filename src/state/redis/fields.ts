@@ -18,7 +18,6 @@ export const plainWriter = (redis: Redis): StateWriter => {
   return { lease: null, write, writeLater: write, catchUp: async () => undefined, read: (_, ask) => ask() };
 };
 
-/** Fields, members or entries that one call requests. */
 const pageSize = 500;
 
 /** Every field of a hash that matches a pattern of Redis, with its value, in no order; one that is written meanwhile may come twice. */
