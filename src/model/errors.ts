@@ -10,8 +10,6 @@ interface ErrorDetails {
   /** Where in a file, from 1; absent where the file as a whole is meant. */
   line?: number | undefined;
   column?: number | undefined;
-  /** A few characters around that place, escaped: for people, never for logs. */
-  context?: string | undefined;
 }
 
 /** The text without characters that control a terminal or its text direction; newlines and tabs stay. */
@@ -31,7 +29,6 @@ export abstract class SluiceError extends Error {
   readonly hint: string | undefined;
   readonly line: number | undefined;
   readonly column: number | undefined;
-  readonly context: string | undefined;
 
   constructor(message: string, details: ErrorDetails = {}) {
     super(printable(message), details.cause === undefined ? {} : { cause: details.cause });
@@ -39,7 +36,6 @@ export abstract class SluiceError extends Error {
     this.hint = details.hint === undefined ? undefined : printable(details.hint);
     this.line = details.line;
     this.column = details.column;
-    this.context = details.context;
   }
 }
 

@@ -6,8 +6,8 @@ import { printable } from './errors.ts';
 /** A pino logger; children carry `runId`, `jobId`, `kind`, `key` and `portal`. */
 export type Log = Logger;
 
-/** What never reaches a log, wherever it is in an object; `context` holds contents of rows. */
-const redacted = ['password', 'token', 'cookie', 'authorization', 'sessid', 'set-cookie', 'x-csrf-token', 'context'];
+/** What never reaches a log, wherever it is in an object. */
+const redacted = ['password', 'token', 'cookie', 'authorization', 'sessid', 'set-cookie', 'x-csrf-token'];
 
 interface LogOptions {
   level: string;

@@ -132,10 +132,10 @@ export const firstFault = (findings: Finding[], sheet?: string): TableFaultError
   const [first] = faults;
   const place = first?.places[0];
   if (first === undefined || place === undefined) return null;
-  const { line, column, context } = place;
+  const { line, column } = place;
   const others = faults.reduce((sum, { count }) => sum + count, -1);
   const more = others === 0 ? '' : `; \`sluice check\` lists ${plural(others, 'more fault')}`;
   const hint = `${first.hint ?? ''}${more}`;
   const at = { code: first.code, line, column: column ?? undefined, sheet };
-  return new TableFaultError(place.message, at, { hint, context: context ?? undefined });
+  return new TableFaultError(place.message, at, { hint });
 };

@@ -1,6 +1,8 @@
 // The embedded portal as `sluice portal` runs it, with one publisher.
+
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { atFileEnd } from '../../support/file-end.ts';
 import { endSluices, type Sluice, type Started, startSluice } from '../../support/sluice-process.ts';
 import { tempDir } from '../../support/temp-dir.ts';
@@ -63,7 +65,16 @@ const open = async <S extends Started>(
     store: join(dir, 'store'),
     reader: () => openReader(portal.url, publisher.username, publisher.password),
     restart: async () => {
-      portal.command = await start(new URL(portal.url).port);
+      // Meanwhile a connection of another test may have that port.
+      for (let left = 40; ; left -= 1) {
+        const started = await start(new URL(portal.url).port).catch((error: unknown) => {
+          if (left === 0 || !String(error).includes('EADDRINUSE')) throw error;
+          return pause(250);
+        });
+        if (!started) continue;
+        portal.command = started;
+        return;
+      }
     },
   };
   portal.url = /portal ready at (http:\/\/[\d.:]+)/.exec(portal.command.out())?.[1] ?? '';
