@@ -3,6 +3,7 @@ import type { Redis } from 'ioredis';
 import { CancelledError } from '../model/errors.ts';
 import { cancelledHint, GiveBack } from '../model/job.ts';
 import type { RedisKeys } from '../model/redis-keys.ts';
+import { repeat } from '../util/concurrency.ts';
 import type { PortalPauses } from './pause.ts';
 
 /** How often marks are checked while jobs are running, milliseconds. */
@@ -11,10 +12,6 @@ const checkMs = 250;
 /** The error of everything that a cancelled run leaves undone. */
 export const cancelledError = (of: { runId: string; export?: object }): CancelledError =>
   new CancelledError(`run ${of.runId} was cancelled before this was done`, { hint: cancelledHint(of) });
-
-/** Marks a run as cancelled, for good; false when it was marked already. */
-export const markCancelled = async (redis: Redis, keys: RedisKeys, runId: string): Promise<boolean> =>
-  (await redis.hsetnx(keys.cancelled, runId, Date.now())) === 1;
 
 interface WatchedJob {
   runId: string;
@@ -29,7 +26,7 @@ export class StopWatch {
   readonly #keys: RedisKeys;
   readonly #pauses: Pick<PortalPauses, 'state'>;
   readonly #jobs = new Set<WatchedJob>();
-  #timer: NodeJS.Timeout | null = null;
+  #endChecks: (() => Promise<void>) | null = null;
   #checkedAt = 0;
 
   constructor(redis: Redis, keys: RedisKeys, pauses: Pick<PortalPauses, 'state'>) {
@@ -42,17 +39,17 @@ export class StopWatch {
   async enter(of: { runId: string; portal: string }): Promise<WatchedJob> {
     const job = { ...of, cancelled: new AbortController(), paused: new AbortController() };
     this.#jobs.add(job);
-    const check = () => this.#check().catch(() => undefined); // the next one may succeed
-    this.#timer ??= setInterval(check, checkMs).unref();
-    if (Date.now() - this.#checkedAt >= checkMs) await check();
+    const failed = () => undefined; // the next one may succeed
+    this.#endChecks ??= repeat(checkMs, () => this.#check(), failed);
+    if (Date.now() - this.#checkedAt >= checkMs) await this.#check().catch(failed);
     return job;
   }
 
   leave(job: WatchedJob): void {
     this.#jobs.delete(job);
-    if (this.#jobs.size > 0 || !this.#timer) return;
-    clearInterval(this.#timer);
-    this.#timer = null;
+    if (this.#jobs.size > 0) return;
+    void this.#endChecks?.();
+    this.#endChecks = null;
   }
 
   async #check(): Promise<void> {

@@ -8,7 +8,6 @@ import type { RemovalMode } from '../model/policy.ts';
 import type { KnownTarget, Target } from '../model/redis-keys.ts';
 import { isSuccess } from '../model/report.ts';
 import { didYouMean } from '../model/yaml/nearest.ts';
-import { markCancelled } from '../queue/cancel.ts';
 import type { EndedPause, Pause } from '../queue/pause.ts';
 import { putIntoInbox } from '../sources/drop/inbox.ts';
 import { inSpool } from '../sources/drop/spool.ts';
@@ -195,7 +194,7 @@ export const cancelRun = async (runtime: Runtime, runId: string): Promise<Cancel
   if (!recorded && (await gate.find(runId)) === null) {
     throw new NotFoundError(`no run "${runId}" is known`, { hint: '`sluice runs` lists the last runs' });
   }
-  await markCancelled(redis, keys, runId);
+  await redis.hsetnx(keys.cancelled, runId, Date.now());
   const found = await gate.find(runId);
   const target = found?.target ?? recorded;
   if (!target) throw new NotFoundError(`run "${runId}" is no longer known`, { hint: 'see `sluice runs`' });
