@@ -98,7 +98,7 @@ const measure = async (redis: Redis, { datasets, concurrency }: BenchOptions): P
     `${datasets} jobs, ${concurrency} at once: ${((user + system) / 1000 / datasets).toFixed(2)} ms of processor time each ` +
       `(mark 1 for an item, of which a job has one or more), ${(datasets / seconds).toFixed(0)} jobs/s\n`,
   );
-  await Promise.all(workers.map((worker) => worker.stop()));
+  await Promise.all(workers.map((worker) => worker.stop(false)));
   await queues.close();
 };
 

@@ -66,16 +66,13 @@ export class QueueWorker {
     this.#worker.concurrency = jobs;
   }
 
-  /** Takes no more jobs, gives back those that have not started a write, and waits for the others. */
-  async stop(): Promise<void> {
+  /**
+   * Takes no more jobs, gives back those that have not started a write, and waits for the others; `kill` ends at once, and
+   * running jobs are resumed by the next worker.
+   */
+  async stop(kill: boolean): Promise<void> {
     this.#stop.abort();
-    await this.#worker.close();
-  }
-
-  /** Ends at once; running jobs are resumed by the next worker. */
-  async kill(): Promise<void> {
-    this.#stop.abort();
-    await this.#worker.close(true);
+    await this.#worker.close(kill);
   }
 
   async #process(job: Job, token: string, taken?: AbortSignal): Promise<unknown> {

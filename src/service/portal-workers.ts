@@ -66,7 +66,7 @@ export const startPortalWorkers = async (
   const workers = [worker(runsQueue, runConcurrency), ...ofPortal.values()];
   const stop = async (kill: boolean): Promise<void> => {
     sweep.stop();
-    await Promise.all(workers.map((each) => (kill ? each.kill() : each.stop())));
+    await Promise.all(workers.map((each) => each.stop(kill)));
     await watch.stop(kill);
     await notices.stop(kill);
     await heartbeat.stop();

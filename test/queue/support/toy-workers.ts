@@ -321,7 +321,7 @@ export const startToyWorkers = async (path: string, trick?: string): Promise<Toy
   await watch.start();
   return {
     stop: async () => {
-      await Promise.all([watch.stop(), ...workers.map((worker) => worker.stop())]);
+      await Promise.all([watch.stop(), ...workers.map((worker) => worker.stop(false))]);
       await queues.close();
       redis.disconnect();
     },
