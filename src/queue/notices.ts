@@ -65,13 +65,10 @@ export class NoticeQueue {
     this.#worker = null;
     if (!worker) return;
     const deadline = Date.now() + (force ? 0 : drainMs);
-    while (Date.now() < deadline && (await this.#untried()) > 0) await sleep(20);
+    const untried = () => this.#queues.notices.getJobCountByTypes('waiting', 'active');
+    while (Date.now() < deadline && (await untried()) > 0) await sleep(20);
     this.#stop.abort(new Error('the worker was stopped'));
     await worker.close(force);
-  }
-
-  async #untried(): Promise<number> {
-    return (await this.#queues.notices.getWaitingCount()) + (await this.#queues.notices.getActiveCount());
   }
 
   #reportFailure(job: Job | undefined, error: Error): void {

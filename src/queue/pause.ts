@@ -13,9 +13,6 @@ import { type Reason, reasonSchema } from '../model/report.ts';
 import { changeField } from '../state/redis/script.ts';
 import type { Queues } from './queues.ts';
 
-/** Delayed runs that one call to the queue reads. */
-const runsRead = 500;
-
 const pauseSchema = z.object({
   reason: reasonSchema,
   since: z.number().int(),
@@ -133,13 +130,8 @@ export class PortalPauses {
 
   /** Starts the runs at once that wait for the end of the portal's pause. */
   async wakeRuns(portal: string): Promise<void> {
-    const { runs } = this.#queues;
-    const waiting: Job[] = [];
-    for (let from = 0, more = true; more; from += runsRead) {
-      const jobs: (Job | undefined)[] = await runs.getDelayed(from, from + runsRead - 1); // one may have gone meanwhile
-      waiting.push(...jobs.flatMap((job) => (isOfRun(job) && job.data.portal === portal ? [job] : [])));
-      more = jobs.length === runsRead;
-    }
+    const delayed: (Job | undefined)[] = await this.#queues.runs.getDelayed(); // one may have gone meanwhile
+    const waiting = delayed.filter(isOfRun).filter(({ data }) => data.portal === portal);
     for (const job of waiting) await job.promote().catch(() => undefined); // it went by itself
   }
 

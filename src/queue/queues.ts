@@ -49,7 +49,7 @@ export class Queues {
   }
 
   /** Options of a trigger or run: kept by age after it ended. */
-  runOptions(id: string | undefined): JobsOptions {
+  runOptions(id?: string): JobsOptions {
     const age = Math.ceil(this.settings.keepMs / 1000);
     return {
       ...this.#common(),

@@ -33,8 +33,7 @@ export const syncSchedules = async (queues: Queues, wanted: ScheduledTarget[]): 
     const same =
       before?.pattern === pattern && before.tz === tz && JSON.stringify(before.template?.data) === JSON.stringify(data);
     if (same) continue;
-    const { jobId: _none, ...opts } = queues.runOptions(undefined);
-    await queues.runs.upsertJobScheduler(id, { pattern, tz }, { name: 'trigger', data, opts });
+    await queues.runs.upsertJobScheduler(id, { pattern, tz }, { name: 'trigger', data, opts: queues.runOptions() });
     await forgetWaiting(queues, id);
     await catchUp(queues, data, before?.next ?? null);
     changed.push(`${before ? 'changed' : 'added'} the schedule of ${targetName(request)}: ${pattern} (${tz})`);
