@@ -8,12 +8,14 @@ import type { Log } from '../model/log.ts';
 import type { RedisKeys } from '../model/redis-keys.ts';
 import { repeat } from '../util/concurrency.ts';
 
-/** Limits of one portal as one worker's configuration states them. */
-export interface PortalLimits {
-  concurrency: number;
+const limitsSchema = z.object({
+  concurrency: z.number(),
   /** Most requests per second; 0 = no limit, null = what the portal takes. */
-  requestsPerSecond: number | null;
-}
+  requestsPerSecond: z.number().nullable(),
+});
+
+/** Limits of one portal as one worker's configuration states them. */
+export type PortalLimits = z.infer<typeof limitsSchema>;
 
 /**
  * The limits in force for a portal, the lowest that any live worker states, and whether several work for it: also for some
@@ -32,7 +34,7 @@ const heartbeatSchema = z.object({
   /** What the process is: `start`, `worker`, `publish`, `demo`. */
   role: z.string(),
   at: z.number(),
-  limits: z.record(z.string(), z.object({ concurrency: z.number(), requestsPerSecond: z.number().nullable() })),
+  limits: z.record(z.string(), limitsSchema),
   /** Portals that owe it replies. */
   silences: z.record(z.string(), z.object({ ms: z.number(), grantedMs: z.number() })),
 });
