@@ -8,6 +8,7 @@ import { isTabular } from '../model/recipe/recipe.ts';
 import { fixTable } from '../tables/check.ts';
 import type { FixReport } from '../tables/fix/row-fixer.ts';
 import { encodingNamed } from '../tables/scan/encodings.ts';
+import { byName } from '../util/natural.ts';
 import { countText, plural } from '../util/plural.ts';
 import { checkFile, checkSource, faultsOf, newFinding } from './check-file.ts';
 import {
@@ -112,9 +113,9 @@ const servedFiles = async (config: Config | null, report: (line: string) => void
   }
   const files = [config.file];
   for (const pattern of config.manifests) {
-    const before = files.length;
-    for await (const path of glob(pattern)) files.push(path);
-    if (files.length === before) report(`manifests: no file matches ${pattern}`);
+    const matches = (await Array.fromAsync(glob(pattern))).sort(byName);
+    files.push(...matches);
+    if (matches.length === 0) report(`manifests: no file matches ${pattern}`);
   }
   return files;
 };

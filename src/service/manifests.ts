@@ -9,6 +9,7 @@ import { didYouMean } from '../model/yaml/nearest.ts';
 import { type KeptSchedule, keptSchedules } from '../queue/schedules.ts';
 import { loadManifest } from '../sources/manifest/load.ts';
 import type { Manifest } from '../sources/manifest/schema.ts';
+import { byName } from '../util/natural.ts';
 import type { Runtime } from './runtime.ts';
 
 const settleMs = 300;
@@ -36,16 +37,16 @@ export const loadSound = async (paths: Iterable<string>) => {
 
 /** Loads all manifests that match. Faulty ones, and later ones of the same name, are logged and skipped. */
 export const loadManifests = async (patterns: string[], log: Log): Promise<Manifest[]> => {
-  const { manifests, faulty } = await loadSound([...(await pathsOf(patterns))].sort());
+  const { manifests, faulty } = await loadSound([...(await pathsOf(patterns))].sort(byName));
   for (const { path, error } of faulty) log.error({ path }, `skipped: ${error.message}`);
-  const byName = new Map<string, Manifest>();
+  const named = new Map<string, Manifest>();
   for (const manifest of manifests) {
     const { name, path } = manifest;
-    const twin = byName.get(name);
+    const twin = named.get(name);
     if (twin) log.error({ path, name }, `skipped: ${twin.path} has the same name`);
-    else byName.set(name, manifest);
+    else named.set(name, manifest);
   }
-  return [...byName.values()];
+  return [...named.values()];
 };
 
 /** Calls `changed` shortly after a YAML file beside the manifests was added, changed or removed, and once at the start. */
@@ -84,7 +85,7 @@ export const watchManifests = (
 export const knownPaths = async (runtime: Runtime, kept: ReadonlyMap<string, KeptSchedule>): Promise<string[]> => {
   const paths = await pathsOf(runtime.config.manifests);
   for (const { request } of kept.values()) if (existsSync(request.manifestPath)) paths.add(request.manifestPath);
-  return [...paths].sort();
+  return [...paths].sort(byName);
 };
 
 /** The known manifest of a name. @throws NotFoundError naming the known ones */
@@ -96,7 +97,7 @@ export const manifestNamed = async (runtime: Runtime, name: string): Promise<Man
   const { manifests } = await loadSound(new Set([...paths, ...ran]));
   const named = manifests.find((manifest) => manifest.name === name);
   if (named) return named;
-  const names = manifests.map((manifest) => manifest.name).sort();
+  const names = manifests.map((manifest) => manifest.name).sort(byName);
   throw new NotFoundError(`there is no manifest "${name}"`, {
     hint: `${didYouMean(name, names, {})}name a file, or one of ${names.slice(0, 20).join(', ') || 'those that `manifests:` of the configuration names'}`,
   });

@@ -15,6 +15,7 @@ import {
 import { type RedisKeys, type Target, targetName, targetOfName } from '../model/redis-keys.ts';
 import { type FormerVersions, formerVersionsSchema } from '../model/table-history.ts';
 import { parsedJson } from '../util/json.ts';
+import { byName } from '../util/natural.ts';
 import { fieldsOf, plainWriter } from './redis/fields.ts';
 
 const entriesAtOnce = 500;
@@ -205,7 +206,7 @@ export class Ledger {
   async targets(): Promise<(Target & { manifestPath: string })[]> {
     const paths = await this.#redis.hgetall(this.#keys.targets);
     return Object.entries(paths)
-      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .sort(([a], [b]) => byName(a, b))
       .flatMap(([name, manifestPath]) => {
         const target = targetOfName(name);
         return target.manifest && target.portal ? [{ ...target, manifestPath }] : [];

@@ -422,6 +422,15 @@ describe('checking manifests and configurations', () => {
     expect(out).toMatch(/^config\/sluice\.yaml: sound[\s\S]*^jobs\/city\.yaml: sound[\s\S]*^3 files, all sound$/m);
   });
 
+  it('checks manifests in the order in which people count', async () => {
+    const dir = tempDir();
+    writeText(dir, 'config/sluice.yaml', 'manifests: ["../jobs/*.yaml"]\n');
+    for (const name of ['amt-10', 'amt-2']) writeText(dir, `jobs/${name}.yaml`, manifest('a.csv'));
+    writeText(dir, 'jobs/a.csv', 'a,b\n1,2\n');
+    const { out } = await check(dir, []);
+    expect(out.indexOf('jobs/amt-2.yaml')).toBeLessThan(out.indexOf('jobs/amt-10.yaml'));
+  });
+
   it('says so when there is nothing to check', async () => {
     await expect(check(tempDir(), [])).rejects.toThrow(UsageError);
   });

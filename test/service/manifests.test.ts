@@ -21,6 +21,13 @@ describe('the manifests of the service', () => {
     expect(lines).toEqual([]);
   });
 
+  it('are in the order in which people count', async () => {
+    const dir = tempDir();
+    for (const name of ['amt-10', 'amt-2', 'amt-1']) writeText(dir, `${name}.yaml`, manifest(name));
+    const found = await loadManifests([join(dir, '*.yaml')], keptLog().log);
+    expect(found.map(({ name }) => name)).toEqual(['amt-1', 'amt-2', 'amt-10']);
+  });
+
   it('leave out faulty ones and second ones of a name, saying why; the others go on', async () => {
     const dir = tempDir();
     writeText(dir, '1.yaml', manifest('twin'));

@@ -103,13 +103,15 @@ describe('the ledger', () => {
     expect((await ledger().entries({ manifest: 'crowd', portal: 'p' })).size).toBe(1_001);
   });
 
-  it('remembers where the manifest of each target is', async () => {
-    await ledger().remember({ manifest: 'z', portal: 'p' }, '/z.yaml');
+  it('remembers where the manifest of each target is, in the order in which people count', async () => {
+    await ledger().remember({ manifest: 'z-10', portal: 'p' }, '/z-10.yaml');
+    await ledger().remember({ manifest: 'z-2', portal: 'p' }, '/z-2.yaml');
     await ledger().remember({ manifest: 'a', portal: 'p' }, '/before.yaml');
     await ledger().remember({ manifest: 'a', portal: 'p' }, '/a.yaml');
     expect(await ledger().targets()).toEqual([
       { manifest: 'a', portal: 'p', manifestPath: '/a.yaml' },
-      { manifest: 'z', portal: 'p', manifestPath: '/z.yaml' },
+      { manifest: 'z-2', portal: 'p', manifestPath: '/z-2.yaml' },
+      { manifest: 'z-10', portal: 'p', manifestPath: '/z-10.yaml' },
     ]);
   });
 });
