@@ -288,7 +288,7 @@ const withOrigin = (file: PortalFile | null, sent: SentFile | null): PortalFile 
   return sent.from ? { ...plain, from: sent.from } : plain;
 };
 
-/** Step `ledger`: records what was proven; a table that is proven later, together with others, is left open. */
+/** Step `record`: what was proven; a table that is proven later, together with others, is left open. */
 const record: ResourceStep = async (state) => {
   const { deps, entry, table, wish } = state;
   const { item } = state.target;
