@@ -6,6 +6,7 @@ import { coloured } from './colour.ts';
 
 type Terminal = Writable & { columns?: number; rows?: number };
 
+/** Of a terminal that does not know its size, or says 0, as serial lines and containers do. */
 const [usualColumns, usualRows] = [80, 24];
 
 /** Lines that are rewritten in place. */
@@ -22,7 +23,7 @@ export class TerminalLine {
 
   /** Shows texts, a line each, instead of those before, cut to the width and the height that the terminal has now. */
   show(...texts: string[]): void {
-    const most = Math.max(2, (this.#terminal.rows ?? usualRows) - 1);
+    const most = Math.max(2, (this.#terminal.rows || usualRows) - 1);
     const rest = texts.length - most + 1;
     const fitting = rest > 1 ? [...texts.slice(0, most - 1), `… ${plural(rest, 'more line')}`] : texts;
     // The last column stays free: some terminals wrap once it is written to.
@@ -49,7 +50,7 @@ export class TerminalLine {
   }
 
   get #columns(): number {
-    return Math.max(2, this.#terminal.columns ?? usualColumns);
+    return Math.max(2, this.#terminal.columns || usualColumns);
   }
 
   /** A terminal that became narrower has wrapped each line into several. */

@@ -71,6 +71,12 @@ describe('the last line of a terminal', () => {
     expect(cellsOf(screen.text[0] ?? '')).toBe(columns - 1);
   });
 
+  it('is shown as on 80 columns and 24 rows where the terminal says that it has none', () => {
+    const terminal = Object.assign(new PassThrough({ encoding: 'utf8' }), { columns: 0, rows: 0 });
+    new TerminalLine(terminal).show('1/3 items', '2/3 items', '3/3 items');
+    expect(terminal.read()).toContain('1/3 items\r\n2/3 items\r\n3/3 items');
+  });
+
   it('is rewritten where the terminal was made narrower meanwhile', () => {
     line.show('a'.repeat(79));
     screen.narrow(60);
