@@ -113,8 +113,9 @@ const servedFiles = async (config: Config | null, report: (line: string) => void
   }
   const files = [config.file];
   for (const pattern of config.manifests) {
-    const matches = (await Array.fromAsync(glob(pattern))).sort(byName);
-    files.push(...matches);
+    const matches: string[] = [];
+    for await (const path of glob(pattern)) matches.push(path);
+    files.push(...matches.sort(byName));
     if (matches.length === 0) report(`manifests: no file matches ${pattern}`);
   }
   return files;
