@@ -106,20 +106,14 @@ const resolveWeb = (file: ConfigFile['web'], { secrets }: ResolveContext) => {
 
 const resolveNotify = (file: ConfigFile['notify'], { secrets }: ResolveContext) => {
   const url = secrets.get('notify.webhook.url');
-  const email = file?.email && { ...defaults.email, ...file.email };
+  const email = file?.email && {
+    ...{ ...defaults.email, username: null, ...file.email },
+    password: secrets.get('notify.email.password') ?? null,
+    to: [file.email.to].flat(),
+  };
   return {
     webhook: url ? redacting({ url, secret: secrets.get('notify.webhook.secret') ?? null }, 'url', 'secret') : null,
-    email: email
-      ? redacting(
-          {
-            ...email,
-            username: email.username ?? null,
-            password: secrets.get('notify.email.password') ?? null,
-            to: typeof email.to === 'string' ? [email.to] : email.to,
-          },
-          'password',
-        )
-      : null,
+    email: email ? redacting(email, 'password') : null,
     heartbeat: file?.heartbeat === undefined ? null : redacting(heartbeatUrls(file.heartbeat), 'start', 'ok', 'fail'),
   };
 };

@@ -182,14 +182,10 @@ export type SentNode = z.infer<typeof sentNodeSchema>;
 /** An entry for a key of which nothing is known yet. */
 export const newEntry = (of: z.input<typeof ledgerEntrySchema>): LedgerEntry => ledgerEntrySchema.parse(of);
 
+type Warned = Pick<LedgerEntry, 'notHeld' | 'rows' | 'rowsDropped' | 'refused' | 'doubts'>;
+
 /** Differences between what is live and what was wanted, as far as the ledger knows. */
-export const warningsOf = ({
-  notHeld,
-  rows,
-  rowsDropped,
-  refused,
-  doubts,
-}: Pick<LedgerEntry, 'notHeld' | 'rows' | 'rowsDropped' | 'refused' | 'doubts'>): string[] => [
+export const warningsOf = ({ notHeld, rows, rowsDropped, refused, doubts }: Warned): string[] => [
   ...doubts,
   ...Object.entries(notHeld).map(([field, got]) => `the portal does not hold ${field} as sent: it holds ${got}`),
   ...(rowsDropped > 0 && rows !== null

@@ -36,19 +36,15 @@ export class Heartbeats {
     const { target, heartbeat, urls } = call;
     const url = urls[heartbeat];
     if (url === undefined) return;
+    const about = { action: 'heartbeat', target, heartbeat };
     if (this.#calls >= mostCalls) {
-      this.#log.warn({ action: 'heartbeat', target, heartbeat }, 'a heartbeat was skipped: too many are pending');
+      this.#log.warn(about, 'a heartbeat was skipped: too many are pending');
       return;
     }
     this.#calls += 1;
     const turn = (this.#last.get(target) ?? Promise.resolve())
       .then(() => sendHeartbeat(url, call, this.#stop.signal))
-      .catch((error: unknown) => {
-        this.#log.warn(
-          { action: 'heartbeat', target, heartbeat, reason: reasonOf(error) },
-          'a heartbeat was not delivered',
-        );
-      })
+      .catch((error: unknown) => this.#log.warn({ ...about, reason: reasonOf(error) }, 'a heartbeat was not delivered'))
       .finally(() => {
         this.#calls -= 1;
         if (this.#last.get(target) === turn) this.#last.delete(target);
