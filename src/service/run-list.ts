@@ -38,6 +38,7 @@ export const markWords = {
   fine: { word: 'fine', tone: 'good', bar: '', height: 12 },
   failed: { word: 'with failures', tone: 'bad', bar: 'bad', height: 28 },
   held: { word: 'held', tone: 'wait', bar: 'wait', height: 20 },
+  cancelled: { word: 'cancelled', tone: 'wait', bar: 'wait', height: 8 },
   running: { word: 'running', tone: '', bar: 'now', height: 28 },
 } as const;
 
@@ -46,7 +47,8 @@ export const markOf = ({ state, fates, reason }: RunStatus): keyof typeof markWo
   const has = (...some: ItemFate[]): boolean => some.some((fate) => fates?.[fate]);
   const isDecided = reason === null || reason.code === 'held' || reason.code === 'cancelled';
   if (!isDecided || has('failed', 'quarantined')) return 'failed';
-  return reason !== null || has('held', 'cancelled') ? 'held' : 'fine';
+  if (reason?.code === 'cancelled' || has('cancelled')) return 'cancelled';
+  return reason !== null || has('held') ? 'held' : 'fine';
 };
 
 /** Runs that are read: the last days of a few hundred schedules. */

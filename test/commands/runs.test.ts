@@ -1,7 +1,7 @@
 // `sluice runs`: when runs began, how long they took, and how they went.
 import { describe, expect, it } from 'vitest';
 import { runsTable } from '../../src/commands/runs.ts';
-import type { RunStatus } from '../../src/service/run-list.ts';
+import { markOf, type RunStatus } from '../../src/service/run-list.ts';
 
 const start = Date.UTC(2026, 10, 21, 3, 15);
 
@@ -36,5 +36,12 @@ describe('the table of runs', () => {
       'e    city@local  2026-11-21 03:15  60.0 s  running: 1/3 items, 1 failed',
       'f    city@local                            queued: 0/0 items',
     ]);
+  });
+
+  it('calls a cancelled run held nowhere, nor one whose items were cancelled', () => {
+    expect(markOf(run('a', { reason: reason('cancelled', 'by a command'), fates: {} }))).toBe('cancelled');
+    expect(markOf(run('b', { fates: { new: 1, cancelled: 1 } }))).toBe('cancelled');
+    expect(markOf(run('c', { fates: { cancelled: 1, failed: 1 } }))).toBe('failed');
+    expect(markOf(run('d', { reason: reason('held', 'too much'), fates: {} }))).toBe('held');
   });
 });

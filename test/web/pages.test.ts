@@ -290,7 +290,7 @@ describe('forty manifests', () => {
     expect(namesIn(page)).toEqual(Array.from({ length: 40 }, (_, at) => `amt-${at + 1}`));
     expect(page.replaceAll(/<[^>]+>/g, '')).toContain('40 manifests, 196 of 200 items live, 4 need attention');
     expect(page.indexOf('4 manifests need attention')).toBeLessThan(page.indexOf('<h1>Manifests'));
-    expect(page).toMatch(/class="soft legend">.*fine<.*with failures<.*held<.*running</s);
+    expect(page).toMatch(/class="soft legend">.*fine<.*with failures<.*held<.*cancelled<.*running</s);
   });
 
   it('are filtered by state and name', async () => {

@@ -166,7 +166,7 @@ const nextHtml = ({ at, timezone }: NonNullable<TargetView['next']>, now: number
 
 const stripLabel = (runs: RunStatus[]): string => {
   const marks = Map.groupBy(runs, markOf);
-  const parts = (['failed', 'held', 'running'] as const).flatMap((mark) => {
+  const parts = (['failed', 'held', 'cancelled', 'running'] as const).flatMap((mark) => {
     const count = marks.get(mark)?.length ?? 0;
     return count === 0 ? [] : [`${count} ${markWords[mark].word}`];
   });
