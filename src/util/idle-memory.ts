@@ -1,4 +1,5 @@
 // Gives memory back to the system.
+import { performance } from 'node:perf_hooks';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 

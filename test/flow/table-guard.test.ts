@@ -334,7 +334,7 @@ it('a table from the web is held by the bytes that its address gives, which are 
   expect(await reader.count(uuid)).toBe(4);
 });
 
-it.each(cases(['check/end', 'guard/end', 'ledger/end'], ['guard/end']))(
+it.each(cases(['check/end', 'guard/end', 'record/end'], ['guard/end']))(
   'a kill at %s ends with the table held all the same',
   async (step) => {
     const name = `killed-${step.replace('/', '-')}`;
