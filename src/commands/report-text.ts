@@ -1,10 +1,9 @@
 // Reports as text: the items of a run, what is no longer in the manifest, and the next command.
-import { fateOf, heldBy, isHeldBack } from '../model/item-state.ts';
+import { fateOf, fatesText, heldBy, isHeldBack } from '../model/item-state.ts';
 import { parentKey } from '../model/key.ts';
 import type { IndexedEntry } from '../model/ledger-entry.ts';
 import { isSuccess, type ReportItem, type StoredReport } from '../model/report.ts';
 import { changesText, type RowChanges } from '../model/row-changes.ts';
-import { fatesText } from '../service/run-list.ts';
 import type { Runtime } from '../service/runtime.ts';
 import { summaryOf } from '../state/report-lines.ts';
 import { byName } from '../util/natural.ts';

@@ -1,6 +1,7 @@
 // What was done: `sluice runs`, `report` and `log` of runs, `history` of a table.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { NotFoundError } from '../model/errors.ts';
+import { fatesText } from '../model/item-state.ts';
 import { itemId } from '../model/job.ts';
 import { targetOfName } from '../model/redis-keys.ts';
 import { reasonText } from '../model/report.ts';
@@ -9,7 +10,7 @@ import { listedRunSchema } from '../model/status.ts';
 import type { TableVersion } from '../model/table-history.ts';
 import { itemViews, meantKey } from '../service/items.ts';
 import { reportFormats } from '../service/report-formats.ts';
-import { fatesText, markOf, markWords, type RunStatus, runStatus } from '../service/run-list.ts';
+import { markOf, markWords, type RunStatus, runStatus } from '../service/run-list.ts';
 import type { Runtime } from '../service/runtime.ts';
 import { plural } from '../util/plural.ts';
 import { spanText } from '../util/quantity.ts';

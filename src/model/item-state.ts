@@ -1,4 +1,6 @@
 // How an item stands, as the ledger knows it, and what became of it in a run; with the words for both.
+
+import { countText } from '../util/plural.ts';
 import type { ErrorCode } from './errors.ts';
 import { kindOfKey } from './key.ts';
 import type { IndexedEntry } from './ledger-entry.ts';
@@ -77,6 +79,14 @@ export const itemFates = [
 ] as const;
 
 export type ItemFate = (typeof itemFates)[number];
+
+type Fates = Partial<Record<ItemFate, number>> | null;
+
+/** What became of the items: `12 new, 3 failed`. */
+export const fatesText = ({ fates, failed = 0 }: { fates: Fates; failed?: number }): string => {
+  const known: NonNullable<Fates> = fates ?? { failed };
+  return itemFates.flatMap((fate) => (known[fate] ? [`${countText(known[fate])} ${fate}`] : [])).join(', ');
+};
 
 const removals: ReadonlySet<string> = new Set(['orphaned', 'unpublished', 'deleted']);
 const additions: ReadonlySet<string> = new Set(['created', 'adopted']);

@@ -1,8 +1,7 @@
 // Runs as lists show them: on the terminal, as JSON and on the pages.
-import { type ItemFate, itemFates } from '../model/item-state.ts';
+import type { ItemFate } from '../model/item-state.ts';
 import { targetName } from '../model/redis-keys.ts';
 import { BoundedMap } from '../util/bounded-map.ts';
-import { countText } from '../util/plural.ts';
 import type { Runtime } from './runtime.ts';
 
 type Runs = Pick<Runtime, 'runs'>;
@@ -25,12 +24,6 @@ export const runStatus = async ({ runs }: Runs, runId: string) => {
     reason,
     endedAt: summary && Date.parse(summary.endedAt),
   };
-};
-
-/** What became of the items: `12 new, 3 failed`. */
-export const fatesText = ({ fates, failed = 0 }: Pick<RunStatus, 'fates'> & { failed?: number }): string => {
-  const known: NonNullable<RunStatus['fates']> = fates ?? { failed };
-  return itemFates.flatMap((fate) => (known[fate] ? [`${countText(known[fate])} ${fate}`] : [])).join(', ');
 };
 
 /** How a run went: in a word, with the tone of that, and as a bar of so many pixels. */

@@ -36,7 +36,9 @@ export const webApp = async (runtime: Runtime, served?: () => readonly KnownTarg
   endConnectionsOnClose(app);
   limitConnections(app.server, mostPerAddress, config.web.trustedProxies);
   app.server.maxConnections = mostConnections;
-  app.server.on('error', (error) => log.warn({ err: error.message }, 'a connection could not be accepted'));
+  app.server.on('error', (error) => {
+    if (app.server.listening) log.warn({ err: error.message }, 'a connection could not be accepted');
+  });
   if (isLoopback(config.web.host)) refuseForeignHosts(app, config.web.publicUrl);
   app.setNotFoundHandler((_request, reply) => reply.code(404).type('text/plain').send('Not found.\n'));
   app.setErrorHandler((error: Error & { statusCode?: number }, request, reply) => {

@@ -1,10 +1,10 @@
 // Job kind `close`: ends what is open of a run that ends early, then makes its report, settles its dropped files, and tells.
 import { reasonOf } from '../../model/errors.ts';
-import { outcomeOf } from '../../model/item-state.ts';
+import { fatesText, outcomeOf } from '../../model/item-state.ts';
 import type { Handler, JobContext, RunData, RunRequest } from '../../model/job.ts';
 import { kindOfKey, parentKey } from '../../model/key.ts';
 import type { Reason, StoredReport } from '../../model/report.ts';
-import { ReportBuilder } from '../../state/report-lines.ts';
+import { ReportBuilder, summaryOf } from '../../state/report-lines.ts';
 import type { SettledClaim } from '../../state/run-work.ts';
 import { eachAtOnce } from '../../util/concurrency.ts';
 import { plural } from '../../util/plural.ts';
@@ -77,7 +77,7 @@ const makeReport = async (deps: CloseDeps, job: JobContext<'close'>, reason: Rea
   const report = items.end({ ...head, ...(told.length > 0 && { remarks: told }), ...(order && { export: order }) });
   await settleDrops(deps, job, report);
   await runs.close(report);
-  await job.note(`ended: ${JSON.stringify(report.counts)}`);
+  await job.note(`ended: ${fatesText(summaryOf(report)) || 'nothing to do'}`);
   return report;
 };
 

@@ -1,10 +1,10 @@
 // The page of a run: what became of its items, what failed for which cause, and how it is going.
-import { canRetry, fateOf, itemFates } from '../../model/item-state.ts';
+import { canRetry, fateOf, fatesText, itemFates } from '../../model/item-state.ts';
 import { paceText } from '../../model/moved.ts';
 import { targetOfName } from '../../model/redis-keys.ts';
 import type { Cause, ReportItem } from '../../model/report.ts';
 import type { RunningJob } from '../../service/overview.ts';
-import { fatesText, markOf, markWords, type RunStatus } from '../../service/run-list.ts';
+import { markOf, markWords, type RunStatus } from '../../service/run-list.ts';
 import { type Html, html, momentHtml, type Part } from '../../util/html.ts';
 import { countText, plural } from '../../util/plural.ts';
 import { spanText } from '../../util/quantity.ts';
