@@ -10,7 +10,6 @@ import { type CommandDeclarations, commonOptions, parseDuration, refreshOption }
 import { type DirectManifest, manifestsOf, refuseTakenNames } from './direct-manifest.ts';
 import { exitCodeOfReports } from './exit.ts';
 import { type CommonOptions, type Io, say, warn } from './io.ts';
-import { planCommand } from './plan.ts';
 import { closingLines } from './report-text.ts';
 import { configOf, withRuntime } from './session.ts';
 import { type Lines, lines } from './text.ts';
@@ -26,7 +25,7 @@ export interface PublishOptions extends CommonOptions {
 }
 
 export const publishCommand = async (paths: string[], options: PublishOptions, io: Io): Promise<number> => {
-  if (options.dryRun) return planCommand(paths, options, io);
+  if (options.dryRun) return (await import('./plan.ts')).planCommand(paths, options, io); // with what compares portals
   const config = await configOf(options, io);
   const { direct, manifests } = await manifestsOf(paths, { config, isSaved: options.save === true }, io);
   return withRuntime({ config, options, role: 'publish' }, io, async (runtime) => {

@@ -116,7 +116,7 @@ export const startToyWorkers = async (path: string, trick?: string): Promise<Toy
       await redis.rpush(`toy.sent:${key}`, process.pid);
       standStill('before-the-end');
       await ledger.settle('p', entry);
-      await ledger.entry('p', key); // what it reads holds what it wrote, so that is sent now
+      await job.writer?.catchUp(); // everything is sent now
     } catch (error) {
       if (error instanceof JobLostError) await redis.rpush(`toy.lost:${key}`, process.pid);
       throw error;
