@@ -5,6 +5,7 @@ import { targetName } from '../model/redis-keys.ts';
 import type { RequestedRun } from '../service/actions.ts';
 import { jobsOf, type RunningJob } from '../service/overview.ts';
 import type { Runtime } from '../service/runtime.ts';
+import { BoundedMap } from '../util/bounded-map.ts';
 import { plural } from '../util/plural.ts';
 import { spanText } from '../util/quantity.ts';
 import { exitCodes } from './exit.ts';
@@ -18,14 +19,16 @@ type Moment = Record<'at' | 'done', number>;
 
 /** What tells how far runs are; what had ended when it looked first does not count for the speed. */
 export const progressOf = (runtime: Runtime) => {
-  const firsts = new Map<string, Moment & { last: Moment }>();
+  const firsts = new BoundedMap<string, Moment & { last: Moment }>(1000);
 
   const jobsOn = async (portals: readonly string[]): Promise<RunningJob[]> =>
     (await Promise.all([...new Set(portals)].map((portal) => jobsOf(runtime, portal)))).flat();
 
-  /** The lines of runs together; `wait`: what these wait for, instead of their speed. */
-  const lines = async (runs: readonly RequestedRun[], wait?: string): Promise<string[]> => {
-    const jobs = await jobsOn(runs.map(({ portal }) => portal));
+  /** The lines of runs together; `wait`: what these wait for, instead of their speed; `known`: the jobs of their portals. */
+  const lines = async (
+    runs: readonly RequestedRun[],
+    { wait, known }: { wait?: string | undefined; known?: RunningJob[] } = {},
+  ): Promise<string[]> => {
     const all = await Promise.all(runs.map(({ runId }) => runtime.runs.progress(runId)));
     const sum = (of: 'total' | 'done' | 'failed'): number => all.reduce((count, run) => count + run[of], 0);
     const [total, done, failed] = [sum('total'), sum('done'), sum('failed')];
@@ -34,9 +37,11 @@ export const progressOf = (runtime: Runtime) => {
     const begun = isQueued ? 'waiting to start' : 'planning';
     const items = itemsText({ total, done, failed }, begun);
     if (wait) return [`${name}: ${items}, ${wait}`];
+    const jobs = known ?? (await jobsOn(runs.map(({ portal }) => portal)));
     const now = Date.now();
-    const first = firsts.get(name) ?? { at: now, done, last: { at: now, done } };
-    if (done > 0) firsts.set(name, first);
+    const id = runs.map(({ runId }) => runId).join(' ');
+    const first = firsts.get(id) ?? { at: now, done, last: { at: now, done } };
+    if (done > 0) firsts.set(id, first);
     // The time left does not grow while nothing ends: the portal may be about to be paused.
     if (done !== first.last.done) first.last = { at: now, done };
     const pace = paceText({ ended: done - first.done, left: total - done, ms: first.last.at - first.at });
@@ -58,7 +63,9 @@ export const progressOf = (runtime: Runtime) => {
     const jobs = await jobsOn(Object.keys(runtime.config.portals));
     const manifestOf = (key: string): string => key.split('/', 1)[0] ?? '';
     const runs = new Map(jobs.map(({ runId, portal, key }) => [runId, { runId, portal, manifest: manifestOf(key) }]));
-    return (await Promise.all(runs.values().map((run) => lines([run])))).flat();
+    const linesOf = (run: RequestedRun): Promise<string[]> =>
+      lines([run], { known: jobs.filter(({ portal }) => portal === run.portal) });
+    return (await Promise.all(runs.values().map(linesOf))).flat();
   };
 
   return { lines, running };

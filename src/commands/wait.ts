@@ -190,7 +190,7 @@ const progress = (runtime: Runtime, runs: RequestedRun[], { line, stderr }: Io):
     if (Date.now() - shownAt < (line ? 200 : 5000)) return;
     shownAt = Date.now();
     const [wait] = await waitsOf(runtime, runs);
-    const lines = await seen.lines(runs, wait?.text);
+    const lines = await seen.lines(runs, { wait: wait?.text });
     const text = printable(lines.join(' |')).replaceAll('\n', ' ');
     if (line) line.show(...lines);
     else if (text !== said || Date.now() - saidAt >= sameMs) {
