@@ -12,16 +12,16 @@ export const completionScript = (shell: (typeof shells)[number], program: Comman
 /** What the argument of a command may be, of its form such as `<run|key>`: keys, the last runs, portals. */
 export const knownWords = async (form: string, options: CommonOptions, io: Io): Promise<string[]> => {
   const kinds = kindsIn(form);
-  const { configOf, withRuntime } = await import('./session.ts'); // which no other command waits for
+  // Which no other command waits for.
+  const { configOf, withRuntime } = await import('./session.ts');
+  const { knownKeys } = await import('../service/items.ts');
   const config = await configOf(options, io);
   const portals = kinds.includes('portal') ? Object.keys(config.portals) : [];
   if (!kinds.includes('key') && !kinds.includes('run')) return portals;
-  return withRuntime({ config, options, role: 'completion' }, io, async ({ ledger, runs }) => {
-    const indexes = kinds.includes('key')
-      ? await Promise.all((await ledger.targets()).map((target) => ledger.index(target)))
-      : [];
-    const ids = kinds.includes('run') ? await runs.latest(20) : [];
-    return [...portals, ...indexes.flatMap((index) => [...index.keys()]).sort(), ...ids];
+  return withRuntime({ config, options, role: 'completion' }, io, async (runtime) => {
+    const keys = kinds.includes('key') ? await knownKeys(runtime) : [];
+    const ids = kinds.includes('run') ? await runtime.runs.latest(20) : [];
+    return [...portals, ...keys.sort(), ...ids];
   });
 };
 

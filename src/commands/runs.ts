@@ -8,7 +8,7 @@ import { reasonText } from '../model/report.ts';
 import { countsText } from '../model/row-changes.ts';
 import { listedRunSchema } from '../model/status.ts';
 import type { TableVersion } from '../model/table-history.ts';
-import { itemViews, meantKey } from '../service/items.ts';
+import { itemViews, keysHint, meantKey } from '../service/items.ts';
 import { reportFormats } from '../service/report-formats.ts';
 import { markOf, markWords, type RunStatus, runStatus } from '../service/run-list.ts';
 import type { Runtime } from '../service/runtime.ts';
@@ -61,7 +61,7 @@ export const runLines = (run: RunStatus): string[] => [
   ...whyLines(run),
 ];
 
-/** How a run went or how far it is, and its items: `with failures: 4 added, 1 failed`. */
+/** How a run went or how far it is, and its items: `with failures: 4 new, 1 failed`. */
 const outcomeText = (run: RunStatus): string => {
   const word = run.reason?.code === 'cancelled' ? 'cancelled' : markWords[markOf(run)].word;
   const counts = [run.fates ? '' : `${run.done}/${run.total} items`, fatesText(run)].filter(Boolean);
@@ -126,8 +126,7 @@ export const historyCommand = async (key: string, options: CommonOptions, io: Io
   withRuntimeOf('history', options, io, async (runtime) => {
     const found = (await itemViews(runtime, key)).filter(({ versions }) => versions.length > 0);
     if (found.length === 0) {
-      const hint = `${await meantKey(runtime, key)}\`sluice status\` lists the keys`;
-      throw new NotFoundError(`no version of a table "${key}" is known`, { hint });
+      throw new NotFoundError(`no version of a table "${key}" is known`, { hint: await keysHint(runtime, key) });
     }
     print(io, options, {
       json: {

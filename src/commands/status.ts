@@ -10,7 +10,7 @@ import { type KnownTarget, targetName } from '../model/redis-keys.ts';
 import { statusSchema } from '../model/status.ts';
 import { waitOfRun } from '../queue/run-wait.ts';
 import { type InboxViewOfService, readInboxViews } from '../service/inboxes.ts';
-import { entriesWhere, inOrder, isAbout, itemViews, type KnownEntry, meantKey, wordsOf } from '../service/items.ts';
+import { entriesWhere, inOrder, isAbout, itemViews, type KnownEntry, keysHint, wordsOf } from '../service/items.ts';
 import { whatIsOverdue } from '../service/overdue.ts';
 import { jobsOf } from '../service/overview.ts';
 import type { Runtime } from '../service/runtime.ts';
@@ -122,7 +122,7 @@ const explainUnknown = async (runtime: Runtime, what: string, cwd: string): Prom
     return { json, lines: [`${what}${titled}: ${waiting.why}`], code: exitCodes.someFailed };
   }
   throw new NotFoundError(`no key, file or title matches "${what}"`, {
-    hint: `${await meantKey(runtime, what)}\`sluice status\` lists the keys; a file is known once its manifest was published or its folder is watched`,
+    hint: `${await keysHint(runtime, what)}; a file is known once its manifest was published or its folder is watched`,
   });
 };
 

@@ -14,7 +14,7 @@ import { inSpool } from '../sources/drop/spool.ts';
 import { loadManifest, targetOf } from '../sources/manifest/load.ts';
 import { isDropManifest, type Manifest } from '../sources/manifest/schema.ts';
 import type { SourceTools } from '../sources/source-kinds.ts';
-import { meantKey } from './items.ts';
+import { keysHint, meantKey } from './items.ts';
 import type { Runtime } from './runtime.ts';
 import { gatherManifestSources, leaveDrops } from './sources.ts';
 
@@ -76,9 +76,6 @@ const targetsOfKey = async (runtime: Runtime, key: string): Promise<TargetKeys[]
   if (targets.length > 0) return targets.map((target) => ({ target, keys: [key] }));
   throw new NotFoundError(`no key "${key}" is known`, { hint: await keysHint(runtime, key) });
 };
-
-const keysHint = async (runtime: Runtime, key: string): Promise<string> =>
-  `${await meantKey(runtime, key)}\`sluice status\` lists the keys`;
 
 /** The keys of each target that are meant, without targets that have none. */
 const keysWhere = async (

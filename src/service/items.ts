@@ -103,12 +103,21 @@ export const itemViews = async (runtime: Runtime, key: string) => {
   return (await Promise.all((await runtime.targetsOfKey(key)).map(viewOf))).flat();
 };
 
-/** The beginning of a hint: the known key that may be meant by an unknown one; '' where nothing is near. */
-export const meantKey = async (runtime: Pick<Runtime, 'ledger' | 'targets'>, key: string): Promise<string> => {
+type Keys = Pick<Runtime, 'ledger' | 'targets'>;
+
+export const knownKeys = async (runtime: Keys): Promise<string[]> => {
   const indexes = await Promise.all((await runtime.targets()).map((target) => runtime.ledger.index(target)));
-  const known = indexes.flatMap((index) => [...index.keys()]);
-  return indexes.some((index) => index.has(key)) ? '' : didYouMean(key, known, {});
+  return indexes.flatMap((index) => [...index.keys()]);
 };
+
+/** The beginning of a hint: the known key that may be meant by an unknown one; '' where nothing is near. */
+export const meantKey = async (runtime: Keys, key: string): Promise<string> => {
+  const known = await knownKeys(runtime);
+  return known.includes(key) ? '' : didYouMean(key, known, {});
+};
+
+export const keysHint = async (runtime: Keys, key: string): Promise<string> =>
+  `${await meantKey(runtime, key)}\`sluice status\` lists the keys`;
 
 /** Where the file of an entry is now: a dropped one leaves the spool for the archive, or is set aside. */
 const placeOf = async ({ key, sourcePath, source, reason }: LedgerEntry): Promise<string | null> => {
