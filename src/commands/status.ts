@@ -1,5 +1,5 @@
 // `sluice status`: is it live, and if not, why?
-import { existsSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { relative, resolve } from 'node:path';
 import type { z } from 'zod';
 import { NotFoundError } from '../model/errors.ts';
@@ -99,13 +99,14 @@ const takenText =
 const findDropped = async (runtime: Runtime, what: string, path: string): Promise<Waiting | null> => {
   for (const { folder, manifest, left, settling, settleMs } of await readInboxViews(runtime)) {
     const dropped = relative(folder, path);
+    if (dropped.startsWith('..')) continue;
     const waiting = { what, manifest, portal: null, runId: null, since: null };
     const ignored = left.find((item) => item.path === dropped);
     if (ignored) return { ...waiting, state: 'ignored', why: `not live: ignored in the inbox: ${ignored.reason}` };
     const claimed = (await listClaims(foldersOf(folder).spool)).findLast((claim) => claim.dropped === dropped);
     if (claimed) return { ...waiting, state: 'in progress', since: claimed.claimedAt, why: takenText };
     const since = settling.find((item) => item.path === dropped)?.since ?? null;
-    if (since === null && (dropped.startsWith('..') || !existsSync(path))) continue;
+    if (since === null && !statSync(path, { throwIfNoEntry: false })?.isFile()) continue;
     const why = `not live yet: waiting until the file is complete: unchanged for ${durationWords(settleMs)}`;
     return { ...waiting, state: 'settling', since, why };
   }

@@ -69,6 +69,13 @@ it('publishes what was dropped while it was down', async () => {
   await expectWhole('while-down/table', table(4, 'down'));
 });
 
+it('has no newer version where only the folder of a dataset is left', async () => {
+  mkdirSync(join(inbox, 'while-down'), { recursive: true });
+  const { out } = await place.run(['status', 'inbox/while-down']);
+  expect(out).toContain('inbox/while-down/table (resource');
+  expect(out).not.toContain('newer version');
+});
+
 it('publishes what is copied, moved in, or written slowly, each whole and once', async () => {
   const big = table(150_000, 'copied');
   const source = place.write('elsewhere/big.csv', big);
