@@ -1,4 +1,6 @@
 // Which rows of a new version of a table are not as in the last good file, or in the datastore where no copy is on this host.
+import { writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { idsOfKey } from '../../model/key.ts';
 import type { GoodFile, LedgerEntry, SourceFingerprint } from '../../model/ledger-entry.ts';
 import type { RowChanges } from '../../model/row-changes.ts';
@@ -8,7 +10,8 @@ import type { KeptFiles } from '../../sources/drop/kept.ts';
 import { findArchived } from '../../sources/drop/spool.ts';
 import { rowChanges } from '../../tables/changes/changes.ts';
 import type { TableReport } from '../../tables/check.ts';
-import { CsvFile, csvLine } from '../../tables/transform/bad-rows.ts';
+import { csvLine } from '../../tables/transform/bad-rows.ts';
+import { makeFolder } from '../../util/make-folder.ts';
 import { madeTable, orNull, type TableLimits, withSentFile } from './local-file.ts';
 
 /** Where copies of the good file of a resource may be. */
@@ -40,8 +43,8 @@ interface NewVersion {
 /** Rows that are read from a datastore, a thousand at once, at most. */
 const mostFetched = 100_000;
 
-/** Where rows of the live version are read from where no copy is kept, and a file for them. */
-export interface LiveRows {
+/** Where rows of the live version are read from where no copy is kept, and a file for them, which the caller removes. */
+interface LiveRows {
   datastore: Pick<Datastore, 'rows'>;
   uuid: string;
   path: string;
@@ -49,24 +52,19 @@ export interface LiveRows {
 
 /** Writes the live rows to a file; false where they are too many, or not there. */
 const fetchRows = async ({ datastore, uuid, path }: LiveRows, signal: AbortSignal): Promise<boolean> => {
-  let file: CsvFile | null = null;
-  try {
+  let isThere = false;
+  const pages = async function* (): AsyncGenerator<string> {
     for await (const { rows, columns, records } of datastore.rows(uuid, signal)) {
-      if (rows > mostFetched || columns.length === 0) return false;
-      file ??= csvFileWith(path, columns);
-      for (const record of records) file.write(csvLine(columns.map((name) => String(record[name] ?? ''))));
+      const isFirst = !isThere;
+      isThere = rows <= mostFetched && columns.length > 0;
+      if (!isThere) return;
+      const lines = records.map((record) => csvLine(columns.map((name) => String(record[name] ?? ''))));
+      yield (isFirst ? csvLine(columns) : '') + lines.join('');
     }
-    file?.end();
-    return file !== null;
-  } finally {
-    file?.close();
-  }
-};
-
-const csvFileWith = (path: string, columns: string[]): CsvFile => {
-  const file = new CsvFile(path);
-  file.write(csvLine(columns));
-  return file;
+  };
+  await makeFolder(dirname(path), 0o700);
+  await writeFile(path, pages(), { mode: 0o600 });
+  return isThere;
 };
 
 /** Null where that is no new version, or the one before is not known. */

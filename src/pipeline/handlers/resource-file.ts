@@ -12,7 +12,6 @@ import { shown } from '../../sources/fetch/policy.ts';
 import { checkTable, type SoundTable } from '../../tables/check.ts';
 import { type Prepared, removePreparedFile, sweepPrepared } from '../../tables/transform/prepare.ts';
 import { isSmall } from '../../util/file-calls.ts';
-import { makeFolder } from '../../util/make-folder.ts';
 import { plural } from '../../util/plural.ts';
 import {
   fetchedFileOf,
@@ -226,8 +225,6 @@ export const compareRows: ResourceStep = async (state) => {
   const isLive = entry.datastore === 'imported' && entry.file?.sha256 === entry.good.sha256 && portal.datastore.counts;
   const live = isLive ? { datastore: portal.datastore, uuid: entry.uuid, path } : null;
   try {
-    await makeFolder(deps.settings.preparedDir, 0o700);
-    await removePreparedFile(path);
     const changes = await item.step(
       { name: 'changes', on: item.key, light: true },
       (signal) => changesSince(entry, version, copyOf(state), { rowBytes: deps.settings.maxRowBytes, signal, live }),
@@ -235,6 +232,6 @@ export const compareRows: ResourceStep = async (state) => {
     );
     return { ...state, changes };
   } finally {
-    await removePreparedFile(path);
+    if (live) await removePreparedFile(path);
   }
 };
