@@ -133,7 +133,7 @@ const publish = async (dataset: Dataset): Promise<void> => {
   if (!isFinal && runner.job.attempt === 1) return;
   const links = await nodesOf(dataset);
   await runner.run(key, async (item) => {
-    if (isNew && (await isLeftOut(dataset, item))) return;
+    if (isNew && links.length === 0 && (await isLeftOut(dataset, item))) return;
     await publishNode(dataset, item, { links, linksByList, isFinal });
   });
   const refused = runner.failureOf(key);
