@@ -95,11 +95,12 @@ const lookAndLearn = (state: ResourceState, isStill: boolean, signal: AbortSigna
   const { item, portal } = state.target;
   const looking = (isStill ? untilStill : lookAt)(state, signal);
   if (!item.actions.includes('attached')) return looking;
-  const learning = looking.then(({ numbers }) => {
-    if (datastoreState(numbers) !== 'running') portal.traits.learn({ importsOnAttach: isOfAttach(numbers) });
+  const learning = looking.then((look) => {
+    if (datastoreState(look.numbers) !== 'running') portal.traits.learn({ importsOnAttach: isOfAttach(look.numbers) });
+    return look;
   });
   if (!looks.has(portal.traits)) looks.set(portal.traits, Promise.allSettled([learning]));
-  return learning.then(() => looking);
+  return learning;
 };
 
 /** The entry once its import is ordered, or done where that is proven now. */
