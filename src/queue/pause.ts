@@ -1,7 +1,8 @@
 // May a portal be worked on? Its pause, with a reason that everybody can see, and the circuit breaker that begins one by
 // itself. Fields of the portal's hash:
 // - `pauses`: the pause while there is one, and the one that ended last;
-// - `failures`, `failing`: how many passing faults of the portal there were in a row, over all workers, since when, and the last.
+// - `failures`, `since`, `failing`: how many passing faults of the portal there were in a row, over all workers, since when,
+//   and the last.
 import { isDeepStrictEqual } from 'node:util';
 import type { Job } from 'bullmq';
 import type { Redis } from 'ioredis';
@@ -207,8 +208,7 @@ export class CircuitBreaker {
 
   /** A write or a whole item has succeeded: the portal works. Never rejects. */
   async worked(portal: string): Promise<void> {
-    const { redis, keys } = this.#parts;
-    await redis.hdel(keys.portal(portal), ...counted).catch((error: unknown) => {
+    await this.startOver(portal).catch((error: unknown) => {
       this.#parts.log.debug({ portal, err: error }, 'the circuit breaker could not be updated');
     });
   }
