@@ -5,7 +5,7 @@ import { frequencyCode } from '../../dataset-api/values.ts';
 import { uuidOfKey } from '../../model/key.ts';
 import { defined } from '../../util/json.ts';
 import { isLink } from './describe.ts';
-import { addressOf, type DatasetView, type Entry, type ExportedPortal, listOf, momentOf } from './package.ts';
+import { addressOf, type DatasetView, type Entry, type ExportedPortal, listed, listOf, momentOf } from './package.ts';
 
 /** CKAN's bounds: of a name, a tag (letters, digits, spaces, `-`, `_`, `.`), and a title of an organization. */
 const [longestName, longestTag] = [100, 100];
@@ -42,7 +42,7 @@ export const ckanActions = (portal: ExportedPortal): ((view: DatasetView) => Ent
       id: idOf(dataset.node.uuid, folder),
       name: nameOf(folder),
       owner_org: owner?.name,
-      groups: others.length > 0 ? others.map(({ name }) => ({ name })) : undefined,
+      groups: listed(others.map(({ name }) => ({ name }))),
       private: !dataset.published,
       ...described(dataset),
       resources: files.map(({ id, described: { title, shown: more }, file, upload, link }) =>
@@ -71,10 +71,7 @@ export const ckanActions = (portal: ExportedPortal): ((view: DatasetView) => Ent
 
 const described = ({ node, title, shown, fields }: NonNullable<DatasetView['dataset']>): Entry => {
   const { contact, temporal, spatial } = shown;
-  const [tags, odd] = [new Set<string>(), [] as string[]];
-  for (const tag of listOf([...(shown.tags ?? []), ...(shown.topics ?? [])]) ?? [])
-    if (isTag(tag)) tags.add(tag);
-    else odd.push(tag);
+  const tags = listOf([...(shown.tags ?? []), ...(shown.topics ?? [])]) ?? [];
   return {
     title,
     notes: shown.description,
@@ -83,7 +80,7 @@ const described = ({ node, title, shown, fields }: NonNullable<DatasetView['data
     maintainer: contact?.name,
     maintainer_email: contact?.email,
     license_id: shown.license,
-    tags: [...tags].map((name) => ({ name })),
+    tags: tags.filter(isTag).map((name) => ({ name })),
     extras: extrasOf({
       // Under the names that CKAN's extension for DCAT reads.
       issued: momentOf(node.created),
@@ -104,7 +101,7 @@ const described = ({ node, title, shown, fields }: NonNullable<DatasetView['data
       data_dictionary_type: shown.dataDictionaryType,
       granularity: shown.granularity,
       summary: shown.summary,
-      tags_of_portal: odd.length > 0 ? odd : undefined,
+      tags_of_portal: listed(tags.filter((tag) => !isTag(tag))),
       ...fields,
       ...shown.additionalInfo,
     }),
