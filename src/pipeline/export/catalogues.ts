@@ -13,8 +13,10 @@ import {
   listed,
   listOf,
   momentOf,
+  printable,
   type ResourceView,
 } from './package.ts';
+import type { Finding } from './record.ts';
 
 type Shown = Partial<DatasetMetadata>;
 
@@ -258,13 +260,13 @@ const among = (said: ReadonlySet<string>, ...keys: string[]): string[] => keys.f
 const dictionaryOf = ({ dataDictionary }: Shown): string[] =>
   dataDictionary !== undefined && addressOf(dataDictionary) === undefined ? ['dataDictionary'] : [];
 
-/** What the catalogues lack of a public dataset, in words; null where they have everything. */
-export const catalogueLacks = ({ record, dataset }: DatasetView): string | null => {
-  if (dataset === null || record.removed !== null || !dataset.published) return null;
+/** What the catalogues lack of a public dataset; none where they have everything. */
+export const catalogueFindings = ({ record, dataset }: DatasetView): (Finding & { resource: null })[] => {
+  if (dataset === null || record.removed !== null || !dataset.published) return [];
   const { shown, fields } = dataset;
   const parts = Object.entries(lacking).flatMap(([file, lacksOf]) => {
     const all = [...lacksOf(shown, new Set(Object.keys(shown))), ...Object.keys(fields)];
     return all.length > 0 ? [`${file} lacks ${all.join(', ')}`] : [];
   });
-  return parts.length > 0 ? parts.join('; ') : null;
+  return parts.length > 0 ? [{ code: 'catalogue-lacks', resource: null, message: printable(parts.join('; ')) }] : [];
 };

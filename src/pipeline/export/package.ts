@@ -125,8 +125,11 @@ export const findingsOf = (view: DatasetView): (Finding & { resource: string | n
   return all.map((finding) => ({ ...finding, message: lineOf(finding.message) }));
 };
 
-/** A portal decides what its names are made of, and how long they are. */
-const lineOf = (message: string): string => [...message.replaceAll(/\p{C}+/gu, '_')].slice(0, 500).join('');
+/** A portal decides what its names are made of, … */
+export const printable = (message: string): string => message.replaceAll(/\p{C}+/gu, '_');
+
+/** … and how long they are. */
+const lineOf = (message: string): string => [...printable(message)].slice(0, 500).join('');
 
 const manifestLacks = ({ link, upload }: ResourceView): Finding => {
   const none = upload === null ? 'it has neither file nor link' : 'its file could not be exported';

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { yamlItem } from '../../model/yaml/document.ts';
 import {
-  catalogueLacks,
+  catalogueFindings,
   dcatApEntry,
   dcatApHead,
   dcatUs1Entry,
@@ -149,10 +149,7 @@ const count = async (
     const uuid = String(each.uuid ?? '').toLowerCase();
     places.set(each.nid, { uuid, dataset: folder, resource: name, nid: each.nid });
   }
-  const lacks = catalogueLacks(view);
-  if (lacks !== null && node)
-    totals.findings.push({ code: 'catalogue-lacks', dataset: folder, resource: null, nid: node.nid, message: lacks });
-  for (const { code, message, resource } of findingsOf(view))
+  for (const { code, message, resource } of [...catalogueFindings(view), ...findingsOf(view)])
     totals.findings.push({ code, dataset: folder, resource, nid: nids.get(resource) ?? null, message });
 };
 
