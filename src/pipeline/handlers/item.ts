@@ -68,7 +68,7 @@ export class Item {
 
   /** True when its node was created in this run, so that nothing of an older file is there. */
   get isNewNode(): boolean {
-    return isNew(this.actions);
+    return hasNewNode(this.actions);
   }
 
   /** How the item has ended; null while it has not. */
@@ -108,8 +108,8 @@ export class Item {
   /** Records how the item ended; by default as live, with or without work. */
   async end(entry: LedgerEntry, end: ItemEnd = endOf(this, null)): Promise<void> {
     const { actions, told = [], attempts } = this.#begun;
-    const isNew = actions.includes('attached') || end.outcome === 'held';
-    const item = { ...itemOfEntry(entry, end), ...(isNew && entry.changes ? { changes: entry.changes } : {}) };
+    const isOfRun = actions.includes('attached') || end.outcome === 'held';
+    const item = { ...itemOfEntry(entry, end), ...(isOfRun && entry.changes ? { changes: entry.changes } : {}) };
     const [warnings, ms] = [[...item.warnings, ...told], this.#ms];
     this.#ended = { ...item, warnings, actions, jobId: this.id, attempts: Math.max(this.job.attempt, attempts), ms };
     this.#begun = { ...this.#begun, unproven: null };
@@ -122,7 +122,8 @@ export class Item {
   }
 }
 
-const isNew = (actions: readonly ItemAction[]): boolean => actions.includes('created') || actions.includes('recreated');
+const hasNewNode = (actions: readonly ItemAction[]): boolean =>
+  actions.includes('created') || actions.includes('recreated');
 
 /** Outages of the portal in a row after which the other items of a job are not tried in this attempt. */
 const enoughOutages = 2;
@@ -297,7 +298,7 @@ export const failedEntry = (
 ): LedgerEntry => ({
   ...entry,
   live: false,
-  stale: !isNew(actions) && wasProven(entry),
+  stale: !hasNewNode(actions) && wasProven(entry),
   reason,
   runId,
   syncedAt: Date.now(),
