@@ -1,5 +1,4 @@
 // Job kind `prove`: after everything was sent, verifies that tables are complete, many by one request, and imports others again.
-
 import { datastoreState } from '../../dataset-api/values.ts';
 import { PortalGoneError, PortalRefusedError, reasonOf } from '../../model/errors.ts';
 import { type Handler, type JobContext, UnfinishedItemsError } from '../../model/job.ts';

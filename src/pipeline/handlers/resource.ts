@@ -1,5 +1,4 @@
 // A resource: one file from its folder to a verified node. Each step looks first at what is done already.
-
 import { setTimeout as sleep } from 'node:timers/promises';
 import { contentTypeOf } from '../../dataset-api/file-types.ts';
 import { countedColumns } from '../../dataset-api/names.ts';

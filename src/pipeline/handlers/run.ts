@@ -1,5 +1,4 @@
 // Job kind `run`: plans a run and stores its work, page by page. Jobs on its items do it; the last of them lets the run close.
-
 import { HeldError } from '../../model/errors.ts';
 import type { Handler, JobContext, RunData, RunRequest } from '../../model/job.ts';
 import { isBelow } from '../../model/key.ts';
