@@ -86,6 +86,12 @@ export interface CheckedTable {
   contents: readonly TableColumn[];
 }
 
+const sumOf = ({ sha256 }: Pick<CheckedTable, 'sha256'>): string => sha256.slice(0, 8);
+
+/** True where a version was made of the same bytes. */
+export const isOfTable = (version: LiveVersion | null, table: Pick<CheckedTable, 'sha256'>): boolean =>
+  version?.sum === sumOf(table);
+
 /** The version that a proven table is; `before`: the one that was live until now; `guard`: the limits that it passed. */
 export const liveVersionOf = (
   table: CheckedTable,
@@ -97,7 +103,7 @@ export const liveVersionOf = (
   }: { at: number; before: LiveVersion | null; guard?: TableGuard | undefined; changes?: RowChanges | null },
 ): LiveVersion => ({
   at,
-  sum: table.sha256.slice(0, 8),
+  sum: sumOf(table),
   rows: table.rows,
   bytes: table.bytes,
   isGuarded: guard.rows !== undefined,

@@ -4,6 +4,7 @@ import { dirname } from 'node:path';
 import { idsOfKey } from '../../model/key.ts';
 import type { GoodFile, LedgerEntry, SourceFingerprint } from '../../model/ledger-entry.ts';
 import type { RowChanges } from '../../model/row-changes.ts';
+import { isOfTable } from '../../model/table-history.ts';
 import type { ResourceWish } from '../../model/wish.ts';
 import type { Datastore } from '../../portal-client/datastore.ts';
 import type { KeptFiles } from '../../sources/drop/kept.ts';
@@ -27,8 +28,6 @@ export const goodPath = async ({ kept, portal, wish }: CopyPlace, good: GoodFile
   if (path !== null || wish.source.kind !== 'file') return path;
   return findArchived(wish.source.path, { ...idsOfKey(wish.key), sha256: good.sha256 });
 };
-
-export const sumOf = (sha256: string): string => sha256.slice(0, 8);
 
 /** Larger tables are not compared: the memory that takes grows with their rows. */
 const mostRows = 10_000_000;
@@ -74,7 +73,7 @@ export const changesSince = async (
   place: CopyPlace,
   { rowBytes, signal, live }: { rowBytes: number; signal: AbortSignal; live?: LiveRows | null },
 ): Promise<RowChanges | null> => {
-  if (good === null || version === null || version.sum === sumOf(table.sha256)) return null;
+  if (good === null || version === null || isOfTable(version, table)) return null;
   if (Math.max(table.rows, version.rows) > mostRows) return null;
   const copy = await goodPath(place, good);
   if (copy === null && !(live && (await orNull(fetchRows(live, signal))))) return null;

@@ -17,6 +17,7 @@ import { type GoodFile, type LedgerEntry, warningsOf } from '../../model/ledger-
 import type { Reason } from '../../model/report.ts';
 import {
   type FormerVersions,
+  isOfTable,
   type LiveVersion,
   liveVersionOf,
   versionsOf,
@@ -32,7 +33,7 @@ import { durationWords } from '../../util/quantity.ts';
 import { madeTable } from '../compare/local-file.ts';
 import { nodeOf } from '../compare/node.ts';
 import { brokenFile } from '../compare/prove.ts';
-import { goodPath, sumOf } from '../compare/row-changes.ts';
+import { goodPath } from '../compare/row-changes.ts';
 import { guardFingerprint, importFingerprint, isLate, wantsImport } from '../plan/known-wish.ts';
 import { sharesNoColumn, tableGuardFaults } from '../plan/table-guard.ts';
 import type { Item } from './item.ts';
@@ -47,7 +48,7 @@ export const guardTable: ResourceStep = async (state) => {
   // One that was dropped under another name is looked at, too; the first version sets the mark.
   const former = formerName(wish, entry);
   if ((guard === undefined && former === null) || live === null || !table || !source || fallsBack) return state;
-  if (live.sum === sumOf(table.sha256)) return state;
+  if (isOfTable(live, table)) return state;
   const { item } = target;
   const isJudged = refused?.sha256 === source.sha256 && refused.importFingerprint === guardFingerprint(wish);
   if (isJudged && refused.guard === 'released') {
@@ -98,7 +99,7 @@ const hold = async (state: ResourceState, faults: string[]): Promise<ResourceSta
 export const provenVersion = (state: ResourceState): LiveVersion | null => {
   const { table, wish, entry } = state;
   const { version: before } = entry;
-  if (!table || !sentFile(state) || before?.sum === sumOf(table.sha256)) return before;
+  if (!table || !sentFile(state) || isOfTable(before, table)) return before;
   return liveVersionOf(table, { at: Date.now(), before, guard: wish.guard, changes: state.changes });
 };
 

@@ -1,10 +1,10 @@
 // The file of a resource on this host, in steps: fetched or found, the table made of it, checked. Values go from step to step.
-
 import { join } from 'node:path';
 import { SourceRefusedError } from '../../model/errors.ts';
 import type { FetchedFrom, LedgerEntry, SourceFingerprint } from '../../model/ledger-entry.ts';
 import { isTabular } from '../../model/recipe/recipe.ts';
 import { changesText, type RowChanges } from '../../model/row-changes.ts';
+import { isOfTable } from '../../model/table-history.ts';
 import { type ResourceSource, type ResourceWish, sentName, sourcePathOf } from '../../model/wish.ts';
 import type { PortalNode } from '../../portal-client/client.ts';
 import { fingerprintFile } from '../../sources/drop/fingerprint.ts';
@@ -23,7 +23,7 @@ import {
   sourceChanged,
   type TableShape,
 } from '../compare/local-file.ts';
-import { changesSince, sumOf } from '../compare/row-changes.ts';
+import { changesSince } from '../compare/row-changes.ts';
 import { isRefusedFile, isSent, wantsImport, withBytes } from '../plan/known-wish.ts';
 import type { HandlerDeps } from './deps.ts';
 import type { NodeTarget } from './node-locate.ts';
@@ -217,7 +217,7 @@ export const compareRows: ResourceStep = async (state) => {
   const { table, entry, target, deps, fallsBack } = state;
   const sent = sentFile(state);
   if (!table || !sent || fallsBack || entry.good === null) return state;
-  if (entry.version === null || entry.version.sum === sumOf(table.sha256)) return state;
+  if (entry.version === null || isOfTable(entry.version, table)) return state;
   const version = { path: sent.path, table, skipRows: madeTable(state.prepared)?.reading.skipRows };
   const { item, portal } = target;
   const path = join(deps.settings.preparedDir, `${item.id}.live.csv`);
