@@ -22,11 +22,22 @@ const readBy = (text: string, { decimal, isNumber, marks }: (typeof notations)[n
   return isNumber.test(text) ? Number.parseFloat(text.replace(marks, '').replace(decimal, '.')) : Number.NaN;
 };
 
+/** What the cells say, read in order; null as soon as one is NaN: most columns are of anything else. */
+const readAll = <T extends number | null>(cells: readonly string[], read: (cell: string) => T): T[] | null => {
+  const values: T[] = [];
+  for (const cell of cells) {
+    const value = read(cell);
+    if (Number.isNaN(value)) return null;
+    values.push(value);
+  }
+  return values;
+};
+
 /** The numbers of a column, null for an empty cell; null for a column of anything else, or that reads in two ways. */
 export const numbersIn = (cells: readonly string[]): (number | null)[] | null => {
   const [first, second = first] = notations
-    .map((notation) => cells.map((cell) => readBy(cell.trim(), notation)))
-    .filter((numbers) => !numbers.some(Number.isNaN));
+    .map((notation) => readAll(cells, (cell) => readBy(cell.trim(), notation)))
+    .filter((numbers) => numbers !== null);
   const isSure = first?.some((number) => number !== null) && first.every((number, at) => number === second?.[at]);
   return first !== undefined && isSure ? first : null;
 };
@@ -50,8 +61,7 @@ const yearName = /year|jahr/;
  */
 export const columnOf = (name: string, cells: string[]) => {
   const numbers = numbersIn(cells);
-  const moments = numbers === null || yearName.test(name) ? cells.map(timeIn) : [];
-  const times = moments.length === 0 || moments.some(Number.isNaN) ? null : moments;
+  const times = numbers === null || yearName.test(name) ? readAll(cells, timeIn) : null;
   const isSerial = cells.length > 2 && numbers?.every((number, at) => number === (numbers[0] ?? 0) + at) === true;
   const isMeasure = numbers !== null && times === null && !codeName.test(name) && !isSerial;
   return { name, cells, numbers, times, isMeasure };
