@@ -1,4 +1,4 @@
-// Drawings of numbers between axes, as SVG without scripts; the pages give them their height and colours.
+// Drawings of numbers between axes, as SVG without scripts; the pages give them their height, width and colours.
 import { type Html, html, type Part } from './html.ts';
 
 /** A step of 1, 2 or 5 times a power of ten, of which about `parts` make the range. */
@@ -29,3 +29,11 @@ export const plotHtml = (label: string, ticks: readonly number[], labels: readon
 <p class="names" aria-hidden="true">${labels.map((text) => html`<bdi>${text}</bdi>`)}</p>
 </div>`;
 };
+
+/** How they are laid out, for a stylesheet that has the colours `--soft` and `--line`. */
+export const plotStyle = `.plot{display:grid;grid-template-columns:auto 1fr;gap:.25rem .6rem;color:var(--soft);font-size:.8125rem;padding-top:.5rem}
+.plot p{display:flex;justify-content:space-between;margin:0}
+.plot .ticks{flex-direction:column;text-align:end;line-height:1rem;margin:-.5rem 0}
+.plot .names{grid-column:2}
+.plot svg{width:100%;overflow:visible}
+.plot path{fill:none;stroke:var(--line);vector-effect:non-scaling-stroke}`;

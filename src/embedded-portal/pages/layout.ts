@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import { paths } from '../../dataset-api/paths.ts';
 import { documentHtml, type Html, html, type Part, trusted, unescapeHtml } from '../../util/html.ts';
+import { plotStyle } from '../../util/plot.ts';
 import { countText } from '../../util/plural.ts';
 import { mayRead } from '../access.ts';
 import type { Answer } from '../answer.ts';
@@ -57,12 +58,8 @@ code{font:.875em ui-monospace,monospace}
 .pages,.choices{display:flex;flex-wrap:wrap;gap:.25rem 1.25rem;padding:.75rem 0}
 .choices [aria-current]{color:inherit;font-weight:600;text-decoration:none}
 figure{margin:0}
-.plot{display:grid;grid-template-columns:auto 1fr;gap:.25rem .6rem;color:var(--soft);font-size:.8125rem;padding-top:.5rem}
-.plot p{display:flex;justify-content:space-between;margin:0}
-.plot .ticks{flex-direction:column;text-align:end;line-height:1rem;margin:-.5rem 0}
-.plot .names{grid-column:2}
-.plot svg{width:100%;height:14rem;overflow:visible}
-.plot path{fill:none;stroke:var(--line);vector-effect:non-scaling-stroke}
+${plotStyle}
+.plot svg{height:14rem}
 .plot .line{stroke:var(--mark);stroke-width:2;stroke-linejoin:round}
 rect{fill:var(--mark)}
 .bars{width:100%;font-size:.875rem}

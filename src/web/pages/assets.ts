@@ -1,4 +1,5 @@
 // The stylesheet of the pages (one typeface, light and dark, narrow and wide) and their only script.
+import { plotStyle } from '../../util/plot.ts';
 
 export const stylesheet = `
 :root{color-scheme:light dark;--ink:#1f2430;--soft:#59626f;--line:#e2e5ea;--back:#fff;--band:#f5f6f8;--link:#1a5a9e;
@@ -92,12 +93,8 @@ thead th{color:var(--soft);font-weight:500;font-size:.875rem}
 .timeline .bad::before{background:var(--bad)}.timeline .wait::before{background:var(--wait)}.timeline .told::before{background:var(--soft)}
 .timeline .bad,.timeline .wait{color:inherit}
 .timeline b{font-weight:600}
-.plot{display:grid;grid-template-columns:auto 1fr;gap:.25rem .6rem;max-width:44rem;color:var(--soft);font-size:.8125rem;padding-top:.5rem}
-.plot p{display:flex;justify-content:space-between;margin:0}
-.plot .ticks{flex-direction:column;text-align:end;line-height:1rem;margin:-.5rem 0}
-.plot .names{grid-column:2}
-.plot svg{width:100%;height:9rem;overflow:visible}
-.plot path{fill:none;stroke:var(--line);vector-effect:non-scaling-stroke}
+${plotStyle}
+.plot{max-width:44rem}.plot svg{height:9rem}
 .plot rect{fill:var(--calm)}.plot .now{fill:var(--good)}
 details{margin:.75rem 0}
 .diff del{background:#f882;color:inherit}.diff ins{background:#8f82;color:inherit;text-decoration:none}
