@@ -52,6 +52,10 @@ describe.skipIf(browserPath === undefined)('the pages in a browser (skipped: no 
     await fillMany(many.runtime, 40);
     await fillMany(calm.runtime, 2, { isCalm: true });
     await fillMany(read.runtime, 12);
+    const faulty = await many.runtime.ledger.entry('local', 'amt-10/staff/table');
+    if (!faulty?.reason) throw new Error('no faulty item');
+    const reason = { ...faulty.reason, line: 2, path: many.place.write('wide.csv', `a\n${'1,'.repeat(150)}\n`) };
+    await many.runtime.ledger.put('local', { ...faulty, reason });
     known = await fill(filled.runtime);
     await writeWorker(empty.runtime);
     work = await startWork(filled.runtime);
@@ -94,6 +98,7 @@ describe.skipIf(browserPath === undefined)('the pages in a browser (skipped: no 
     ['home-reader', () => `${urls.read}/`],
     ['item-reader', () => `${urls.read}/item/amt-10/staff/table`],
     ['item-running', () => `${urls.filled}/item/transport/boardings/table`],
+    ['item-wide-line', () => `${urls.many}/item/amt-10/staff/table`],
     ['search', () => `${urls.filled}/?q=table`],
     ['item', () => `${urls.filled}/item/${known.live}`],
     ['dataset', () => `${urls.filled}/item/city-open-data/budget-2026`],

@@ -99,6 +99,7 @@ ${plotStyle}
 details{margin:.75rem 0}
 .diff del{background:#f882;color:inherit}.diff ins{background:#8f82;color:inherit;text-decoration:none}
 summary{cursor:pointer;color:var(--link);width:fit-content}
+pre{white-space:pre-wrap}
 .log{white-space:pre-wrap;background:var(--band);border-radius:.45rem;padding:.75rem 1rem;margin:.5rem 0;max-height:30rem;overflow:auto}
 progress{width:100%;max-width:24rem;height:.6rem;accent-color:var(--link)}
 .login{max-width:22rem;margin:3rem auto}
