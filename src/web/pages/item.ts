@@ -20,6 +20,7 @@ import {
   proseHtml,
   reasonHtml,
   runPath,
+  runsPath,
   stateBadge,
   tableHtml,
   webLink,
@@ -117,7 +118,7 @@ const factsHtml = ({ entry, target, runId, comesFrom }: ItemView): Html => {
     Identifier: identifier && html`<bdi>${identifier}</bdi>`,
     Fixed: fixes.length === 0 ? null : fixes.map((line, index) => html`${index > 0 ? html`<br>` : null}${line}`),
     'Bad rows': rejected && `${countText(rejected.rows)} ${lost}`,
-    Manifest: html`<a href="/runs/${encodeURIComponent(targetName(target))}">${target.manifest}</a> to ${target.portal}`,
+    Manifest: html`<a href="${runsPath(targetName(target))}">${target.manifest}</a> to ${target.portal}`,
     'Last run': runId === '' ? null : html`<a href="${runPath(runId)}">${runId}</a>`,
   };
   const rowsHtml = Object.entries(facts).map(

@@ -57,6 +57,8 @@ export const itemPath = (key: string): string => `/item/${key.split('/').map(enc
 
 export const runPath = (runId: string): string => `/run/${encodeURIComponent(runId)}`;
 
+export const runsPath = (target: string): string => `/runs/${encodeURIComponent(target)}`;
+
 /** How a page offers an action to whoever looks at it. */
 export type Act = (text: string, action: string, parameters: Record<string, string>) => Part;
 
@@ -90,9 +92,6 @@ export const stateBadge = (state: ItemState): Html => {
   return html`<span class="badge ${tone}">${word}</span>`;
 };
 
-/** The query of a request to a portal: encoded ids. */
-const aQuery = /((?<=\s)\/[^\s?]+)\?\S*(?<![,.:;)])/g;
-
 /** Items with how they stand, where they are, and the names of their files. */
 export const entriesHtml = (entries: readonly KnownEntry[]): Html => html`<ul class="cards">
 ${entries.map((entry) => {
@@ -103,6 +102,9 @@ ${entries.map((entry) => {
 </li>
 `;
 })}</ul>`;
+
+/** The query of a request to a portal: encoded ids. */
+const aQuery = /((?<=\s)\/[^\s?]+)\?\S*(?<![,.:;)])/g;
 
 /** A sentence whose parts in backticks are code, with moments as everywhere on the pages. */
 export const proseHtml = (text: string): Part =>
@@ -116,9 +118,11 @@ export const hintHtml = (hint: string | null): Part =>
   hint === null ? null : html`<p dir="auto"><strong>What to do:</strong> ${proseHtml(hint)}</p>`;
 
 /** What is wrong and where, then what to do. */
-export const reasonHtml = ({ code, message, hint, file, ...place }: Reason): Html => {
-  const faulty = faultyLine({ file, ...place });
-  return html`<p dir="auto">${proseHtml(message)} <code class="soft">${code}</code></p>${faulty === null ? null : html`<pre dir="auto">${faulty}</pre>`}${hintHtml([hint, dropAgain({ file })].filter((todo) => todo !== null).join('. ') || null)}`;
+export const reasonHtml = (reason: Reason): Html => {
+  const { code, message, hint } = reason;
+  const faulty = faultyLine(reason);
+  const todo = [hint, dropAgain(reason)].filter((one) => one !== null).join('. ');
+  return html`<p dir="auto">${proseHtml(message)} <code class="soft">${code}</code></p>${faulty === null ? null : html`<pre dir="auto">${faulty}</pre>`}${hintHtml(todo || null)}`;
 };
 
 export interface Session {

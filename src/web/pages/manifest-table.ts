@@ -6,10 +6,10 @@ import { markOf, markWords, type RunStatus } from '../../service/run-list.ts';
 import { type Html, html, type Part } from '../../util/html.ts';
 import { countText, plural } from '../../util/plural.ts';
 import { spanText } from '../../util/quantity.ts';
-import { type Act, noAct, runPath } from './layout.ts';
+import { type Act, noAct, runPath, runsPath } from './layout.ts';
 
 /** What the first page is asked to show; `word` of names, `show` one of {@link shownStates}. */
-export interface Filter {
+interface Filter {
   word: string;
   show: string;
 }
@@ -125,8 +125,6 @@ const rowHtml = (target: TargetView, { now, act, isSeveral }: { now: number; act
   return html`<tr><th scope="row">${nameHtml(target, isSeveral)}</th><td>${stateHtml(target, now)}</td><td class="n">${total > 0 ? `${countText(counts.live ?? 0)} of ${countText(total)}` : null}</td><td>${next && nextHtml(next, now)}</td><td>${last}</td>${act === noAct ? null : html`<td><details class="menu" name="menu" id="menu-${name}"><summary aria-label="Actions for ${name}">⋯</summary><div>${begins}<a class="button" href="${runsPath(name)}">All runs</a></div></details></td>`}</tr>
 `;
 };
-
-export const runsPath = (target: string): string => `/runs/${encodeURIComponent(target)}`;
 
 const nameHtml = (target: TargetView, isSeveral: boolean): Html =>
   html`<a href="${runsPath(targetName(target))}">${target.manifest}</a>${isSeveral ? html` <span class="soft">to ${target.portal}</span>` : null}`;

@@ -86,10 +86,11 @@ const sendError = (thrown: unknown, request: FastifyRequest, reply: FastifyReply
     send(reply, messagePage(title, says), status);
   if (error instanceof SluiceError) {
     const isShown = request.session !== null || error instanceof NotFoundError; // others may name paths
-    const says = isShown && html`<p dir="auto">${error.message}</p>${error.hint ? html`<p>${error.hint}</p>` : null}`;
+    const hint = error.hint ? html`<p>${error.hint}</p>` : null;
+    const says = isShown ? html`<p dir="auto">${error.message}</p>${hint}` : null;
     return error instanceof NotFoundError
-      ? answer(404, 'Not found', says || null)
-      : answer(409, 'Not possible right now', says || null);
+      ? answer(404, 'Not found', says)
+      : answer(409, 'Not possible right now', says);
   }
   const status = (error as { statusCode?: number }).statusCode ?? 500;
   if (status < 500) return answer(status, 'Invalid request', html`<p>Status ${status}.</p>`);

@@ -19,6 +19,7 @@ import {
   proseHtml,
   reasonHtml,
   runPath,
+  runsPath,
   tableHtml,
 } from './layout.ts';
 
@@ -39,7 +40,7 @@ export const runPage = (view: RunView, { now, act }: { now: number; act: Act }):
   const { manifest, portal } = targetOfName(target);
   return {
     title: `Run ${runId}`,
-    live: html`<h1>Run of <a href="/runs/${encodeURIComponent(target)}">${manifest}</a> to ${portal}</h1>
+    live: html`<h1>Run of <a href="${runsPath(target)}">${manifest}</a> to ${portal}</h1>
 <p class="soft"><code>${runId}</code>${endedAt && startedAt && html`, ${momentHtml(startedAt)}, took ${spanText(endedAt - startedAt)}`}</p>
 ${endedAt === null ? openHtml(view, { now, act }) : tilesHtml(view)}
 ${reason && html`<div class="note ${isHeld || reason.code === 'cancelled' ? 'wait' : 'bad'}">${reasonHtml(reason)}${isHeld ? html`<p class="row">${act('Release', 'release', { run: runId })}${act('Discard', 'discard', { run: runId })}</p>` : null}</div>`}
@@ -92,15 +93,13 @@ ${causes.map((cause) => causeHtml(view, cause, endedAt === null || isHeld ? noAc
 
 const causeHtml = (view: RunView, { reason, count, items }: Cause, act: Act): Html => {
   const { code, hint } = reason;
-  const again = canRetry(reason);
-  const retry =
-    again && act(count === 1 ? 'Retry' : `Retry these ${countText(count)}`, 'retry', { run: view.runId, code });
+  const words = count === 1 ? 'Retry' : `Retry these ${countText(count)}`;
   return html`<li>
 <h3>${plural(count, 'item')}: <code>${code}</code></h3>
 ${hintHtml(hint)}
 <ul>
 ${items.map(({ key, message }) => html`<li><a href="${itemPath(key)}">${key}</a> <span class="soft" dir="auto">${proseHtml(message)}</span></li>\n`)}</ul>
-<p class="row">${retry || null}${
+<p class="row">${canRetry(reason) ? act(words, 'retry', { run: view.runId, code }) : null}${
     count > items.length && act !== noAct
       ? html`<a href="${runPath(view.runId)}/items?code=${encodeURIComponent(code)}">All ${countText(count)}</a>`
       : null
