@@ -75,9 +75,10 @@ const fitnessOf = (range: { type: string; subtype: string }, mimeType: string): 
  */
 export const matchMime = (header: string, supported: readonly string[], preferred: string | null = null): MimeMatch => {
   const parts = header.split(',').filter((part) => part.trim() !== '');
-  const malformed = parts.find((part) => parseRange(part) === null);
+  const parsed = parts.map(parseRange);
+  const malformed = parts[parsed.indexOf(null)];
   if (malformed !== undefined) return { malformed: malformed.trim() };
-  const ranges = parts.map(parseRange).filter((range) => range !== null);
+  const ranges = parsed.filter((range) => range !== null);
   const [best] = supported
     .map((type) => {
       const all = ranges.map((range) => ({ type, fitness: fitnessOf(range, type), quality: range.quality }));
