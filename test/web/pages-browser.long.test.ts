@@ -1,9 +1,9 @@
 // The pages in a real browser: accessible in light and dark and on a telephone, usable by keyboard, refreshed by themselves.
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import type { Browser, ConsoleMessage, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { axeFaults, browserPath, startBrowser } from './support/browser.ts';
+import { axeFaults, browserPath, type Look, looksOf, startBrowser, usePage } from './support/browser.ts';
 import { type Filled, fill, fillMany, startWork, writeWorker } from './support/filled.ts';
 import { openWebPlace, type WebPlace } from './support/web-place.ts';
 
@@ -19,12 +19,7 @@ const documented = [
   'empty-light',
 ];
 
-const looks = {
-  light: { colorScheme: 'light', viewport: { width: 960, height: 800 } },
-  dark: { colorScheme: 'dark', viewport: { width: 960, height: 800 } },
-  phone: { colorScheme: 'light', viewport: { width: 390, height: 844 } },
-} satisfies Record<string, BrowserContextOptions>;
-type Look = keyof typeof looks;
+const looks = looksOf(800);
 
 describe.skipIf(browserPath === undefined)('the pages in a browser (skipped: no Chromium is found)', () => {
   let browser: Browser;
@@ -72,23 +67,11 @@ describe.skipIf(browserPath === undefined)('the pages in a browser (skipped: no 
     await Promise.all([filled, empty, closed, many, calm, read].map((place) => place?.close()));
   });
 
-  const onPage = async (look: Look, use: (page: Page) => Promise<void>): Promise<void> => {
-    const context = await browser.newContext(looks[look]);
-    const page = await context.newPage();
-    const faults: string[] = [];
-    page.on('console', (message) => {
-      // The browser reports the status of a page that says itself what is wrong.
-      const isStatus = message.location().url === page.url() && /status of (403|404|500)/.test(message.text());
-      if (message.type() === 'error' && !isStatus) faults.push(message.text());
-    });
-    page.on('pageerror', (error) => faults.push(String(error)));
-    try {
-      await use(page);
-      expect(faults).toEqual([]);
-    } finally {
-      await context.close();
-    }
-  };
+  // The browser reports the status of a page that says itself what is wrong.
+  const isStatus = (message: ConsoleMessage, page: Page): boolean =>
+    message.location().url === page.url() && /status of (403|404|500)/.test(message.text());
+  const onPage = (look: Look, use: (page: Page) => Promise<void>): Promise<void> =>
+    usePage(browser, looks[look], isStatus, use);
 
   const addresses: [name: string, address: () => string, status?: number][] = [
     ['home', () => `${urls.filled}/`],

@@ -1,20 +1,15 @@
 // The public pages in a real browser: accessible in light and dark and on a telephone, without scripts, usable by keyboard.
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import type { Browser, ConsoleMessage, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startTestPortal, type TestPortal } from '../../support/portal.ts';
-import { axeFaults, browserPath, startBrowser } from '../../web/support/browser.ts';
+import { axeFaults, browserPath, type Look, looksOf, startBrowser, usePage } from '../../web/support/browser.ts';
 
 /** Set to a folder to write screenshots: to `docs/images` for that of the documentation, elsewhere all. */
 const pictures = process.env.SLUICE_SCREENSHOTS;
 
-const looks = {
-  light: { colorScheme: 'light', viewport: { width: 960, height: 900 } },
-  dark: { colorScheme: 'dark', viewport: { width: 960, height: 900 } },
-  phone: { colorScheme: 'light', viewport: { width: 390, height: 844 } },
-} satisfies Record<string, BrowserContextOptions>;
-type Look = keyof typeof looks;
+const looks = looksOf(900);
 
 const und = (...items: unknown[]): { und: unknown[] } => ({ und: items });
 
@@ -71,22 +66,10 @@ describe.skipIf(browserPath === undefined)('the public pages in a browser (skipp
     await browser?.close();
   });
 
-  const onPage = async (look: Look, use: (page: Page) => Promise<void>): Promise<void> => {
-    const context = await browser.newContext(looks[look]);
-    const page = await context.newPage();
-    const faults: string[] = [];
-    page.on('console', (message) => {
-      // Browsers ask for an icon by themselves.
-      const isIcon = message.location().url.endsWith('/favicon.ico');
-      if (message.type() === 'error' && !isIcon) faults.push(message.text());
-    });
-    try {
-      await use(page);
-      expect(faults).toEqual([]);
-    } finally {
-      await context.close();
-    }
-  };
+  // Browsers ask for an icon by themselves.
+  const isIcon = (message: ConsoleMessage): boolean => message.location().url.endsWith('/favicon.ico');
+  const onPage = (look: Look, use: (page: Page) => Promise<void>): Promise<void> =>
+    usePage(browser, looks[look], isIcon, use);
 
   const addresses: [name: string, path: () => string][] = [
     ['portal-list', () => '/'],
