@@ -37,25 +37,22 @@ const view = (bytes: Buffer): void => {
   words = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
 };
 
-interface Places {
+interface Side {
+  reader: VersionReader;
   /** Where the columns that both versions have are in this one; in front those of the key, so many. */
   places: Int32Array;
   keys: number;
 }
 
 /** Hashes the rows of a scanner from one on, all at once: looking them up then waits for memory less often. */
-const hashRows = (reader: VersionReader, scanner: CellScanner, from: number, places: Places): void => {
+const hashRows = (side: Side, scanner: CellScanner, from: number): void => {
   const rows = scanner.rows - from;
   if (rows * fieldsEach > hashes.length) hashes = new Int32Array(rows * 2 * fieldsEach);
-  for (let row = 0; row < rows; row++) hashRow(reader, scanner, { row: from + row, into: row * fieldsEach, ...places });
+  for (let row = 0; row < rows; row++) hashRow(side, scanner, from + row, row * fieldsEach);
 };
 
 /** Hashes what the cells of a row say: the same in quotes and without. */
-const hashRow = (
-  reader: VersionReader,
-  scanner: CellScanner,
-  { row, into, places, keys }: Places & { row: number; into: number },
-): void => {
+const hashRow = ({ reader, places, keys }: Side, scanner: CellScanner, row: number, into: number): void => {
   const from = scanner.firstCell(row);
   const width = scanner.width(row);
   let place = 0;
@@ -161,9 +158,10 @@ interface Compared {
 }
 
 /** All rows of the old version; null where the key does not tell them apart. `rows`: about how many there are. */
-const rowsOf = ({ old, pairs, keys, isKeyed }: Compared, rows: number): { set: RowSet; before: number } | null => {
+const rowsOf = (of: Compared, rows: number): { set: RowSet; before: number } | null => {
+  const { old, pairs, keys, isKeyed } = of;
   const set = new RowSet(rows);
-  const places = { places: Int32Array.from(pairs, ([at]) => at), keys };
+  const side = { reader: old, places: Int32Array.from(pairs, ([at]) => at), keys };
   let [before, isUnique] = [0, true];
   const put = (at: number): void => {
     const slot = set.find(hashes[at] ?? 0, hashes[at + 1] ?? 0);
@@ -173,12 +171,12 @@ const rowsOf = ({ old, pairs, keys, isKeyed }: Compared, rows: number): { set: R
     before += 1;
   };
   old.read((scanner, from) => {
-    hashRows(old, scanner, from, places);
+    hashRows(side, scanner, from);
     for (let at = 0; at < (scanner.rows - from) * fieldsEach && !set.isFull; at += fieldsEach) put(at);
     return isUnique && !set.isFull;
   });
   if (!isUnique) return null;
-  return set.isFull ? rowsOf({ old, now: old, pairs, keys, isKeyed }, rows * 2 + 1000) : { set, before };
+  return set.isFull ? rowsOf(of, rows * 2 + 1000) : { set, before };
 };
 
 type Counted = Pick<RowChanges, 'added' | 'removed' | 'changed' | 'before' | 'examples'>;
@@ -189,7 +187,7 @@ const compared = (of: Compared, rows: number): Counted | null => {
   const known = rowsOf(of, rows + 1);
   if (known === null) return null;
   const { set, before } = known;
-  const places = { places: Int32Array.from(pairs, ([, at]) => at), keys };
+  const side = { reader: now, places: Int32Array.from(pairs, ([, at]) => at), keys };
   const counts = { added: 0, removed: 0, changed: 0, before };
   const added: string[][] = [];
   const changed: { number: number; cells: string[] }[] = [];
@@ -208,7 +206,7 @@ const compared = (of: Compared, rows: number): Counted | null => {
     }
   };
   now.read((scanner, from) => {
-    hashRows(now, scanner, from, places);
+    hashRows(side, scanner, from);
     for (let row = from; row < scanner.rows; row++) look(scanner, row, (row - from) * fieldsEach);
     return isUnique;
   });
@@ -255,7 +253,7 @@ const keepFirst = (numbers: number[]): void => {
 };
 
 /** Compares two versions by the key, by a column that seems to be one, or as whole rows. */
-export const compareVersions = ({ before, after, key, rowBytes, cancelled }: Cancellable<CompareTask>): RowChanges => {
+const compareVersions = ({ before, after, key, rowBytes, cancelled }: Cancellable<CompareTask>): RowChanges => {
   const [old, now] = [before, after].map((version) => new VersionReader(version, { rowBytes, cancelled })) as [
     VersionReader,
     VersionReader,

@@ -73,9 +73,7 @@ export class VersionReader {
   }
 
   #takeHeader(scanner: CellScanner, row: number): void {
-    this.columns = Array.from({ length: scanner.width(row) }, (_, at) =>
-      this.cell(scanner, scanner.firstCell(row) + at),
-    );
+    this.columns = this.cellsOf(scanner, row);
     this.names = this.columns.map((name) => portalColumnName(name) || name);
   }
 
