@@ -1,15 +1,14 @@
 // Worker-thread entry: what the columns of a table hold, in one pass.
 import { missingSource } from '../../model/errors.ts';
 import type { Cancellable } from '../../util/worker-pool.ts';
+import { defaultRowBytes } from '../scan/dialect.ts';
 import { type Answer, answerOf } from '../thread-answer.ts';
 import { openDelimited } from '../transform/input/delimited.ts';
-import type { Limits } from '../transform/row.ts';
 
 export interface MeasureTask {
   path: string;
   encoding: string | null;
   skipRows: number | null;
-  limits: Limits;
 }
 
 /** A column: what all of its values are, how many cells have none, and between which they lie (numbers, ISO dates and years). */
@@ -61,9 +60,10 @@ class Measure {
 export const measureFile = (task: Cancellable<MeasureTask>): Promise<Answer<MeasuredTable>> =>
   answerOf(
     async () => {
-      const { path, skipRows: skip, cancelled, ...reading } = task;
+      const { path, encoding, skipRows: skip, cancelled } = task;
+      const reading = { encoding, delimiter: null, skip, limits: { rowBytes: defaultRowBytes }, cancelled };
       const report = { notes: [], mended: [], warnings: [] };
-      const table = await openDelimited(path, { ...reading, delimiter: null, skip, cancelled }, report);
+      const table = await openDelimited(path, reading, report);
       const measures = table.columns.map(() => new Measure());
       let rows = 0;
       try {

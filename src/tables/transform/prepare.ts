@@ -62,7 +62,7 @@ export interface PreparedTable extends Omit<MadeTable, 'kind'> {
 /** The result: a table, or a file that is none and may be published as it is. */
 export type Prepared = PreparedTable | Extract<Made, { kind: 'as-is' }>;
 
-export const limitsOf = ({ maxBytes, rowBytes }: Pick<PrepareOptions, 'maxBytes' | 'rowBytes'>): Limits => ({
+const limitsOf = ({ maxBytes, rowBytes }: PrepareOptions): Limits => ({
   bytes: maxBytes,
   rowBytes,
   columns: 4096,

@@ -14,7 +14,7 @@ export interface ReadingOptions {
   encoding: string | null;
   delimiter: string | null;
   skip: number | null;
-  limits: Limits;
+  limits: Pick<Limits, 'rowBytes'>;
   cancelled: CancelFlag;
 }
 
@@ -24,7 +24,7 @@ export const openDelimited = async (path: string, options: ReadingOptions, repor
   const given = encoding === 'utf-8' ? undefined : (encoding ?? undefined);
   const reading = { delimiter: options.delimiter ?? undefined, skipRows: options.skip ?? undefined };
   const text = openTable({ path, encoding: given, trustsMark: true, fatal: true, cancelled, ...reading });
-  const rows = readRows(text, given, limits);
+  const rows = readRows(text, given, limits.rowBytes);
   const close = () => rows.return(undefined);
   const { dialect, titleRows, candidates = [] } = text.layout;
   try {
@@ -55,7 +55,7 @@ export async function* resumed(first: Row[], rest: AsyncGenerator<Row[]>): Async
 
 const asUtf8 = (encoding: string): string => `: save it as UTF-8, or set \`encoding: ${encoding.toLowerCase()}\``;
 
-async function* readRows(text: OpenTable, encoding: string | undefined, { rowBytes }: Limits): AsyncGenerator<Row[]> {
+async function* readRows(text: OpenTable, encoding: string | undefined, rowBytes: number): AsyncGenerator<Row[]> {
   const { chunks, decodedFrom, bom, skipped, layout } = text;
   const scanner = new CellScanner(layout.dialect, rowBytes);
   const watch = new EncodingWatch();
