@@ -83,7 +83,9 @@ const load = async (path: string): Promise<Transform> => {
     const version = createHash('sha256').update(readFileSync(path)).digest('hex');
     loaded = (await import(`${pathToFileURL(path).href}?v=${version}`)) as Record<string, unknown>; // a module's exports
   } catch (error) {
-    throw failed(path, error);
+    // An error of an import does not say where the syntax is wrong.
+    const isUnplaced = error instanceof SyntaxError && lineIn(path, error) === undefined;
+    throw failed(path, error, isUnplaced ? { stack: checkedByNode(path) } : error);
   }
   const found = loaded.transform ?? loaded.default;
   if (typeof found === 'function') return found as Transform; // its rows are checked one by one
@@ -128,16 +130,15 @@ const checkedRow = (value: unknown, name: string, number: number): NamedRow => {
   );
 };
 
-const failed = (path: string, error: unknown): TableStepError =>
-  new TableStepError(`transform ${moduleAt(path, error)} failed: ${errorMessage(error)}`, {
+const failed = (path: string, error: unknown, placed = error): TableStepError =>
+  new TableStepError(`transform ${moduleAt(path, placed)} failed: ${errorMessage(error)}`, {
     hint: `fix the module ${path}; the job log has no more details`,
     cause: error,
   });
 
 /** The name of a module, with the line that an error comes from where that is known: `step.ts:12`. */
 export const moduleAt = (path: string, error: unknown): string => {
-  const isSyntax = error instanceof SyntaxError;
-  const line = lineIn(path, error) ?? (isSyntax ? lineIn(path, { stack: checkedByNode(path) }) : undefined);
+  const line = lineIn(path, error);
   return line === undefined ? basename(path) : `${basename(path)}:${line}`;
 };
 
@@ -147,5 +148,4 @@ const lineIn = (path: string, error: unknown): string | undefined =>
     .map((behind) => /^(?:\?v=\w+)?:(\d+)/.exec(behind)?.[1])
     .find((line) => line !== undefined);
 
-/** Errors of an import do not say where the syntax is wrong. */
 const checkedByNode = (path: string): string => spawnSync(process.execPath, ['--check', path]).stderr.toString();
