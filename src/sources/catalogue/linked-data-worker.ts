@@ -7,7 +7,7 @@ import { isObject } from '../../util/json.ts';
 import { countText } from '../../util/plural.ts';
 import { beat, type Cancellable } from '../../util/worker-pool.ts';
 import { joined, noPaging, type Paging, pagingOf } from './paging.ts';
-import { decoded, type FlatNode, nodesOfRdf, Unreadable } from './rdf.ts';
+import { decoded, type FlatNode, nodesOfRdf, type syntaxes, Unreadable } from './rdf.ts';
 import { type CatalogueEntry, catalogueLimits, type Said } from './read-catalogue.ts';
 
 /** Contexts that apply at one place: in one list, or inside each other. Real documents have a few. */
@@ -98,8 +98,7 @@ const listed: ReadonlyMap<string, EuList | null> = new Map([
 
 export interface LinkedDataTask {
   bytes: Uint8Array;
-  /** N-Triples are Turtle, too. */
-  syntax: 'json-ld' | 'turtle' | 'rdf-xml';
+  syntax: keyof typeof syntaxes;
   base: string | null;
 }
 

@@ -4,6 +4,7 @@ import { peeked } from '../../util/peek.ts';
 import { countText } from '../../util/plural.ts';
 import { SilentError, WorkerPool } from '../../util/worker-pool.ts';
 import type { LinkedDataAnswer, LinkedDataTask } from './linked-data-worker.ts';
+import { syntaxes } from './rdf.ts';
 import type { CatalogueEntry, Said } from './read-catalogue.ts';
 
 /** Largest document (bytes): it is read and processed in memory as a whole. */
@@ -44,8 +45,6 @@ const syntaxOf = (begin: string): Syntax | null => {
 /** Bytes; contexts that are in the document are shorter. */
 const enoughToTell = 65_536;
 
-const named: Record<Syntax, string> = { 'json-ld': 'JSON-LD', turtle: 'Turtle', 'rdf-xml': 'RDF/XML' };
-
 /**
  * The datasets of a document at `base`, in the order of their names. The `@context` of JSON-LD must be in it: none is fetched.
  * A document that needs too much memory or time ends only the thread that it is processed in.
@@ -80,7 +79,7 @@ const wholeOf = async (bytes: AsyncIterable<Uint8Array>, name: string, syntax: S
     length += chunk.length;
     chunks.push(chunk);
     if (length > longestDocument)
-      throw documentFault(name, `as ${named[syntax]} it may have at most ${countText(longestDocument)} bytes`);
+      throw documentFault(name, `as ${syntaxes[syntax]} it may have at most ${countText(longestDocument)} bytes`);
   }
   return Buffer.concat(chunks);
 };
@@ -88,10 +87,10 @@ const wholeOf = async (bytes: AsyncIterable<Uint8Array>, name: string, syntax: S
 const endOfThread = (cause: unknown, name: string, syntax: Syntax): unknown => {
   const context = syntax === 'json-ld' ? ', or one with a simpler context' : '';
   const hint = `ask its publisher for a smaller document${context}`;
-  if (cause instanceof SilentError)
-    return documentFault(name, `reading it as ${named[syntax]} takes too long`, { hint, cause });
+  const failed = (how: string) => documentFault(name, `reading it as ${syntaxes[syntax]} ${how}`, { hint, cause });
+  if (cause instanceof SilentError) return failed('takes too long');
   if (!(cause instanceof Error && 'code' in cause && cause.code === 'ERR_WORKER_OUT_OF_MEMORY')) return cause;
-  return documentFault(name, `reading it as ${named[syntax]} exceeds the memory limit of a catalogue`, { hint, cause });
+  return failed('exceeds the memory limit of a catalogue');
 };
 
 export const documentFault = (

@@ -14,6 +14,9 @@ export class Unreadable extends Error {
   }
 }
 
+/** What documents are written in, as people call it; N-Triples are Turtle, too. */
+export const syntaxes = { 'json-ld': 'JSON-LD', turtle: 'Turtle', 'rdf-xml': 'RDF/XML' };
+
 const parsers = {
   turtle: async (bytes: Uint8Array, base: string | null): Promise<Quad[]> => {
     const { Parser } = await import('n3'); // seldom needed, like the other one
@@ -32,8 +35,6 @@ const parsers = {
   },
 };
 
-const named = { turtle: 'Turtle', 'rdf-xml': 'RDF/XML' };
-
 /** Nodes by name; those without one are numbered in the order in which they are met. @throws Unreadable with its line */
 export const nodesOfRdf = async (
   bytes: Uint8Array,
@@ -45,7 +46,7 @@ export const nodesOfRdf = async (
     // Each has its own way to say where: `on line 3.`, `Line 3 column 5: …`, `3:5: …`.
     const [, line] = /(?:\bline |^)(\d+)/i.exec(cause.message) ?? [];
     const what = cause.message.replace(/^(?:line \d+ column \d+|\d+:\d+): /i, '').replace(/ on line \d+\.?$/, '');
-    throw new Unreadable(`it cannot be read as ${named[syntax]}: ${what}`, Number(line ?? 1));
+    throw new Unreadable(`it cannot be read as ${syntaxes[syntax]}: ${what}`, Number(line ?? 1));
   });
   return nodesOf(quads);
 };
