@@ -46,6 +46,8 @@ export class KeptFiles {
   readonly #settings: KeptSettings;
   /** Kept files by path, the longest kept first. */
   #known = new Map<string, number>();
+  /** Bytes of all of them: there may be too many to add them up for each file. */
+  #total = 0;
   #scannedAt = 0;
 
   /** Closes a folder that is open to others. */
@@ -91,19 +93,23 @@ export class KeptFiles {
     if (!isCopied) return false;
     renameSync(part, target);
     if (Date.now() - this.#scannedAt >= rescanMs) await this.#scan();
-    this.#known.delete(target);
+    this.#leaveOut(target);
     this.#known.set(target, file.facts.bytes);
-    let total = this.#known.values().reduce((sum, each) => sum + each, 0);
-    for (const [oldest, size] of this.#known) {
-      if (total <= this.#settings.totalBytes) break;
-      total -= size;
+    this.#total += file.facts.bytes;
+    for (const oldest of this.#known.keys()) {
+      if (this.#total <= this.#settings.totalBytes) break;
       await this.#remove(oldest);
     }
     return true;
   }
 
-  async #remove(path: string): Promise<void> {
+  #leaveOut(path: string): void {
+    this.#total -= this.#known.get(path) ?? 0;
     this.#known.delete(path);
+  }
+
+  async #remove(path: string): Promise<void> {
+    this.#leaveOut(path);
     await rm(path, { force: true });
   }
 
@@ -120,5 +126,6 @@ export class KeptFiles {
     }
     found.sort((a, b) => a.stats.ctimeMs - b.stats.ctimeMs);
     this.#known = new Map(found.map(({ path, stats }) => [path, stats.size]));
+    this.#total = found.reduce((sum, { stats }) => sum + stats.size, 0);
   }
 }
