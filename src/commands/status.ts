@@ -95,6 +95,11 @@ const findPlanned = async (runtime: Runtime, key: string): Promise<Waiting | nul
 const takenText =
   'not live yet: taken from the inbox\n-> `sluice runs` shows its run; if that was cancelled, `sluice run-now` publishes the file';
 
+const anyPlace = placeRule({ files: ['**'] });
+
+/** False for what no inbox takes, by its name: faulty and unfinished files, metadata, markers. */
+const isForInbox = (dropped: string): boolean => ['file', 'left'].includes(anyPlace(dropped).kind);
+
 /** A file of a watched folder that is not published yet; null for none. */
 const findDropped = async (runtime: Runtime, what: string, path: string): Promise<Waiting | null> => {
   for (const { folder, manifest, left, settling, settleMs } of await readInboxViews(runtime)) {
@@ -106,7 +111,7 @@ const findDropped = async (runtime: Runtime, what: string, path: string): Promis
     const claimed = (await listClaims(foldersOf(folder).spool)).findLast((claim) => claim.dropped === dropped);
     if (claimed) return { ...waiting, state: 'in progress', since: claimed.claimedAt, why: takenText };
     const since = settling.find((item) => item.path === dropped)?.since ?? null;
-    if (since === null && !statSync(path, { throwIfNoEntry: false })?.isFile()) continue;
+    if (since === null && !(isForInbox(dropped) && statSync(path, { throwIfNoEntry: false })?.isFile())) continue;
     const why = `not live yet: waiting until the file is complete: unchanged for ${durationWords(settleMs)}`;
     return { ...waiting, state: 'settling', since, why };
   }
@@ -146,8 +151,8 @@ const find = async (runtime: Runtime, what: string, cwd: string): Promise<KnownE
   const path = resolve(cwd, what);
   const names = new Set([path, what]);
   const dropped = await keysOfDrop(runtime, path);
-  const isOfPath = ({ sourcePath, identifier }: LedgerEntry): boolean =>
-    names.has(sourcePath ?? '') || identifier === what;
+  const isOfPath = ({ sourcePath, identifier, reason }: LedgerEntry): boolean =>
+    names.has(sourcePath ?? '') || names.has(reason?.file ?? '') || identifier === what;
   const isDropped = ({ key }: LedgerEntry): boolean => dropped.has(key);
   const words = wordsOf(what);
   const isMeant = (entry: LedgerEntry): boolean => isOfPath(entry) || isDropped(entry) || isAbout(entry, words);

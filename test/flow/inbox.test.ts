@@ -142,6 +142,13 @@ it('quarantines a faulty file with its reason, and publishes it once it is fixed
     );
   }
   expect(service.out()).not.toContain('1,2,3');
+  const aside = await place.run(['status', join(folder, name)]);
+  expect(aside.code).toBe(3);
+  expect(aside.out).toMatch(/^inbox\/faulty\/faulty \(resource "Faulty" on local\): not live$/m);
+  expect(aside.out).not.toContain('newer version');
+  const note = await place.run(['status', join(folder, `${name}.reason.yaml`)]);
+  expect(note.code).toBe(2);
+  expect(note.err).toContain('no key, file or title matches');
   writeFileSync(join(inbox, 'faulty.csv'), 'a,b\n1,2\n');
   await expectWhole('faulty/faulty', 'a,b\n1,2\n');
   expect((await place.run(['status', 'inbox/faulty.csv'])).code).toBe(0);
