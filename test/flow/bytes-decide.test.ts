@@ -144,7 +144,8 @@ describe('a table whose name or type does not fit its bytes', () => {
   it('is refused in a folder, and one without an ending is live', async () => {
     write('inbox');
     const service = await place.serve([place.manifest({ name: 'drops', drop: { folder: 'inbox', files: '**/*' } })]);
-    const ledger = new Ledger(place.redis(), place.keys);
+    const redis = place.redis();
+    const ledger = new Ledger(redis, place.keys);
     for (const [name] of files) {
       const stem = name.replace(/\..*/, '');
       const entry = await waitUntil(`an end of ${name}`, async () => {
@@ -153,6 +154,7 @@ describe('a table whose name or type does not fit its bytes', () => {
       });
       expect([name, entry.live]).toEqual([name, !refused.includes(name)]);
     }
+    redis.disconnect();
     await service.end('SIGTERM');
   });
 
