@@ -115,8 +115,9 @@ export const readDocument = async (task: Cancellable<LinkedDataTask>): Promise<L
     const document = documentOf(bytes);
     return refusalIn(document, []) ?? answerOf(await flattened(document, base), document);
   } catch (error) {
-    if (error instanceof Unreadable) return { fault: error.message, line: error.line };
-    throw error;
+    if (!(error instanceof Unreadable)) throw error;
+    const hint = 'fix the document, or ask its publisher to; nothing was published or removed';
+    return { fault: error.message, line: error.line, hint };
   }
 };
 

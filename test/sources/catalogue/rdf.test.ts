@@ -160,6 +160,11 @@ describe('a catalogue in RDF', () => {
     });
   });
 
+  it('that cannot be read says what to do', async () => {
+    const hint = 'fix the document, or ask its publisher to; nothing was published or removed';
+    await expect(gather('<urn:c> <urn:p> c:d .')).rejects.toMatchObject({ code: 'catalogue-fault', hint });
+  });
+
   it('never gives the name of a thing without one as a value: its words count', async () => {
     const named = turtle.replace(
       `dct:format <${eu}/file-type/CSV>`,
