@@ -100,10 +100,12 @@ interface AheadOptions extends TableLimits {
 /** What a publish would change in the table of a local file; null where that is not known. */
 export const changesAhead = async (wish: ResourceWish, options: AheadOptions): Promise<RowChanges | null> => {
   const { entry, source, kept, portal, signal, maxRowBytes: rowBytes } = options;
-  if (wish.source.kind !== 'file' || !source || !entry?.good || !entry.version) return null;
+  const place = { kept, portal, wish };
+  // Without a copy nothing is compared: then the table is not made and checked either.
+  if (!source || !entry?.good || !entry.version || (await goodPath(place, entry.good)) === null) return null;
   return withSentFile(wish, source, options, async (file, table) => {
     if (file === null || table === null) return null;
     const version = { path: file.path, table, skipRows: madeTable(file)?.reading.skipRows };
-    return changesSince(entry, version, { kept, portal, wish }, { rowBytes, signal });
+    return changesSince(entry, version, place, { rowBytes, signal });
   });
 };
