@@ -1,5 +1,6 @@
 // `sluice completion`: shell scripts that complete commands, options, choices and files, generated from the program
 // itself, and what these ask for: the keys, runs and portals that are known.
+import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
 import type { CommonOptions, Io } from './io.ts';
 
@@ -18,6 +19,7 @@ export const knownWords = async (form: string, options: CommonOptions, io: Io): 
   const config = await configOf(options, io);
   const portals = kinds.includes('portal') ? Object.keys(config.portals) : [];
   if (!kinds.includes('key') && !kinds.includes('run')) return portals;
+  if (!config.redis.url && !existsSync(config.stateDir)) return portals; // a Tab begins no state
   return withRuntime({ config, options, role: 'completion' }, io, async (runtime) => {
     const keys = kinds.includes('key') ? await knownKeys(runtime) : [];
     const ids = kinds.includes('run') ? await runtime.runs.latest(20) : [];

@@ -1,8 +1,10 @@
 import { spawnSync } from 'node:child_process';
+import { readdirSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { completionScript } from '../../src/commands/completion.ts';
 import { createProgram, runProgram } from '../../src/commands/program.ts';
 import { publishCommand } from '../../src/commands/publish.ts';
+import { commandIo } from '../support/command-io.ts';
 import { commandPlace } from '../support/command-place.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { writeText } from '../support/yaml-file.ts';
@@ -59,4 +61,11 @@ it('prints the keys, runs and portals that a command may take', async () => {
   expect(await words('pause')).toBe('local\n');
   expect(await words('--portal')).toBe('local\n');
   expect(await words('init')).toBe('');
+});
+
+it('begins no state for what a command may take', async () => {
+  const { io, out } = commandIo(tempDir());
+  expect(await runProgram(['completion', 'bash', '--words=retry'], io)).toBe(0);
+  expect(out()).toBe('');
+  expect(readdirSync(io.cwd)).toEqual([]);
 });
