@@ -22,37 +22,39 @@ export const licenses = {
 
 type License = keyof typeof licenses;
 
-/** An update interval: the code of entity portals, plain words for it, and the integer of form portals. */
+/** An update interval: the code of entity portals, plain words for it, and what others call it. */
 interface Frequency {
   code: string;
   words: readonly string[];
   /** Option of the editing form (recorded-behaviour 8a); null where the form has none. */
   form: number | null;
+  /** In the list of the European Union, see `euLists`. */
+  eu: string;
 }
 
-/** Every frequency; of two codes with the same integer the first is the usual one. */
+/** Every frequency; of two codes with the same integer or entry the first is the usual one. */
 export const frequencies: readonly Frequency[] = [
-  { code: 'R/PT1S', words: ['continuously', 'continuous'], form: 4 },
-  { code: 'R/PT1H', words: ['hourly'], form: null },
-  { code: 'R/P1D', words: ['daily'], form: 0 },
-  { code: 'R/P0.33W', words: ['three times a week'], form: 14 },
-  { code: 'R/P3.5D', words: ['semiweekly', 'twice a week'], form: 9 },
-  { code: 'R/P0.5W', words: [], form: 9 },
-  { code: 'R/P1W', words: ['weekly'], form: 1 },
-  { code: 'R/P2W', words: ['biweekly', 'every two weeks'], form: 10 },
-  { code: 'R/P0.33M', words: ['three times a month'], form: 15 },
-  { code: 'R/P0.5M', words: ['semimonthly', 'twice a month'], form: 18 },
-  { code: 'R/P1M', words: ['monthly'], form: 2 },
-  { code: 'R/P2M', words: ['bimonthly', 'every two months'], form: 8 },
-  { code: 'R/P3M', words: ['quarterly'], form: 16 },
-  { code: 'R/P4M', words: ['three times a year'], form: 17 },
-  { code: 'R/P6M', words: ['semiannually', 'semiannual', 'twice a year'], form: 11 },
-  { code: 'R/P1Y', words: ['annually', 'annual', 'yearly'], form: 3 },
-  { code: 'R/P2Y', words: ['biennially', 'biennial', 'every two years'], form: 12 },
-  { code: 'R/P3Y', words: ['triennially', 'triennial', 'every three years'], form: 13 },
-  { code: 'R/P4Y', words: ['quadrennially', 'quadrennial', 'every four years'], form: 7 },
-  { code: 'R/P10Y', words: ['decennially', 'decennial', 'every ten years'], form: 6 },
-  { code: 'irregular', words: ['irregularly'], form: 5 },
+  { code: 'R/PT1S', words: ['continuously', 'continuous'], form: 4, eu: 'CONT' },
+  { code: 'R/PT1H', words: ['hourly'], form: null, eu: 'HOURLY' },
+  { code: 'R/P1D', words: ['daily'], form: 0, eu: 'DAILY' },
+  { code: 'R/P0.33W', words: ['three times a week'], form: 14, eu: 'WEEKLY_3' },
+  { code: 'R/P3.5D', words: ['semiweekly', 'twice a week'], form: 9, eu: 'WEEKLY_2' },
+  { code: 'R/P0.5W', words: [], form: 9, eu: 'WEEKLY_2' },
+  { code: 'R/P1W', words: ['weekly'], form: 1, eu: 'WEEKLY' },
+  { code: 'R/P2W', words: ['biweekly', 'every two weeks'], form: 10, eu: 'BIWEEKLY' },
+  { code: 'R/P0.33M', words: ['three times a month'], form: 15, eu: 'MONTHLY_3' },
+  { code: 'R/P0.5M', words: ['semimonthly', 'twice a month'], form: 18, eu: 'MONTHLY_2' },
+  { code: 'R/P1M', words: ['monthly'], form: 2, eu: 'MONTHLY' },
+  { code: 'R/P2M', words: ['bimonthly', 'every two months'], form: 8, eu: 'BIMONTHLY' },
+  { code: 'R/P3M', words: ['quarterly'], form: 16, eu: 'QUARTERLY' },
+  { code: 'R/P4M', words: ['three times a year'], form: 17, eu: 'ANNUAL_3' },
+  { code: 'R/P6M', words: ['semiannually', 'semiannual', 'twice a year'], form: 11, eu: 'ANNUAL_2' },
+  { code: 'R/P1Y', words: ['annually', 'annual', 'yearly'], form: 3, eu: 'ANNUAL' },
+  { code: 'R/P2Y', words: ['biennially', 'biennial', 'every two years'], form: 12, eu: 'BIENNIAL' },
+  { code: 'R/P3Y', words: ['triennially', 'triennial', 'every three years'], form: 13, eu: 'TRIENNIAL' },
+  { code: 'R/P4Y', words: ['quadrennially', 'quadrennial', 'every four years'], form: 7, eu: 'QUADRENNIAL' },
+  { code: 'R/P10Y', words: ['decennially', 'decennial', 'every ten years'], form: 6, eu: 'DECENNIAL' },
+  { code: 'irregular', words: ['irregularly'], form: 5, eu: 'IRREG' },
 ];
 
 /** The code of a frequency given as code or plain word (any case); undefined for an unknown one. */
@@ -85,28 +87,22 @@ export const catalogueAccess: Readonly<Record<(typeof accessLevels)[number], str
   private: 'non-public',
 };
 
-const pairs = (text: string): [string, string][] =>
-  text.split(/,\s+/).map((pair) => pair.split(' ') as [string, string]);
-
-const accessRights: [string, string][] = [
-  [catalogueAccess.public, 'PUBLIC'],
-  [catalogueAccess.restricted, 'RESTRICTED'],
-  [catalogueAccess.private, 'NON_PUBLIC'],
-];
-
 /**
  * Authority lists of the European Union (publications.europa.eu/resource/authority): our values, each with the last part of the
  * address of its entry; of two entries for one value the first is the usual one.
  */
-const euLists = {
-  'access-right': accessRights,
-  frequency: pairs(`R/PT1S CONT, R/PT1S UPDATE_CONT, R/PT1H HOURLY, R/P1D DAILY, R/P0.33W WEEKLY_3, R/P3.5D WEEKLY_2,
-    R/P0.5W WEEKLY_2, R/P1W WEEKLY, R/P2W BIWEEKLY, R/P0.33M MONTHLY_3, R/P0.5M MONTHLY_2, R/P1M MONTHLY, R/P2M BIMONTHLY,
-    R/P3M QUARTERLY, R/P4M ANNUAL_3, R/P6M ANNUAL_2, R/P1Y ANNUAL, R/P2Y BIENNIAL, R/P3Y TRIENNIAL, R/P4Y QUADRENNIAL,
-    R/P10Y DECENNIAL, irregular IRREG`),
+const euLists: Record<'access-right' | 'frequency' | 'language', readonly (readonly [string, string])[]> = {
+  'access-right': [
+    [catalogueAccess.public, 'PUBLIC'],
+    [catalogueAccess.restricted, 'RESTRICTED'],
+    [catalogueAccess.private, 'NON_PUBLIC'],
+  ],
+  frequency: [...frequencies.map(({ code, eu }) => [code, eu] as const), ['R/PT1S', 'UPDATE_CONT']],
   language:
-    pairs(`bg BUL, cs CES, da DAN, de DEU, el ELL, en ENG, et EST, fi FIN, fr FRA, ga GLE, hr HRV, hu HUN, it ITA,
-    lv LAV, lt LIT, mt MLT, nl NLD, pl POL, pt POR, ro RON, sk SLK, sl SLV, es SPA, sv SWE`),
+    `bg BUL, cs CES, da DAN, de DEU, el ELL, en ENG, et EST, fi FIN, fr FRA, ga GLE, hr HRV, hu HUN, it ITA, lv LAV,
+    lt LIT, mt MLT, nl NLD, pl POL, pt POR, ro RON, sk SLK, sl SLV, es SPA, sv SWE`
+      .split(/,\s+/)
+      .map((pair) => pair.split(' ') as [string, string]),
 };
 
 export type EuList = keyof typeof euLists;
