@@ -20,7 +20,12 @@ const ways: Record<string, () => Promise<number>> = {
   changes: async () => {
     const rows = Number(about);
     const versions = { before: { path: target, rows }, after: { path, rows } };
-    const { added, removed, before } = await rowChanges({ ...versions, key: null, rowBytes: defaultRowBytes });
+    const { added, removed, before } = await rowChanges({
+      ...versions,
+      key: null,
+      rowBytes: defaultRowBytes,
+      examples: 20,
+    });
     return before + added - removed;
   },
   papaparse: () =>

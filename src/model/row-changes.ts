@@ -38,7 +38,33 @@ export const rowChangesSchema = rowCountsSchema.extend({
 /** See {@link rowChangesSchema}; examples hold contents of rows: for people, never for logs. */
 export type RowChanges = z.infer<typeof rowChangesSchema>;
 
+/** How many rows of each kind are shown. */
 export const mostExamples = 20;
+
+/** What is shown of rows: longer values, and more columns, are cut. */
+const [longestShown, mostShown] = [60, 8];
+
+const shown = (value: string): string => (value.length > longestShown ? `${value.slice(0, longestShown - 1)}…` : value);
+
+/** Changes as they are kept and shown, of those that tell of more. */
+export const brief = ({ examples: { added, removed, changed }, ...changes }: RowChanges): RowChanges => {
+  type Cells = z.infer<typeof cellsSchema>;
+  const cut = (cells: Cells): Cells =>
+    cells.slice(0, mostShown).map(({ column, value }) => ({ column, value: shown(value) }));
+  return {
+    ...changes,
+    examples: {
+      added: added.slice(0, mostExamples).map(cut),
+      removed: removed.slice(0, mostExamples).map(cut),
+      changed: changed.slice(0, mostExamples).map(({ key, cells }) => ({
+        key: cut(key),
+        cells: cells
+          .slice(0, mostShown)
+          .map(({ column, old, new: now }) => ({ column, old: shown(old), new: shown(now) })),
+      })),
+    },
+  };
+};
 
 /** Rows added, removed and changed: `+412 -3 ~17`; those that are none are left out. */
 export const countsText = ({ added, removed, changed }: RowCounts): string => {

@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { idsOfKey } from '../../model/key.ts';
 import type { GoodFile, LedgerEntry, SourceFingerprint } from '../../model/ledger-entry.ts';
-import type { RowChanges } from '../../model/row-changes.ts';
+import { brief, mostExamples, type RowChanges } from '../../model/row-changes.ts';
 import { isOfTable } from '../../model/table-history.ts';
 import type { ResourceWish } from '../../model/wish.ts';
 import type { Datastore } from '../../portal-client/datastore.ts';
@@ -49,8 +49,8 @@ interface LiveRows {
   path: string;
 }
 
-/** Writes the live rows to a file; false where they are too many, or not there. */
-const fetchRows = async ({ datastore, uuid, path }: LiveRows, signal: AbortSignal): Promise<boolean> => {
+/** Writes live rows to a file; false where they are too many, or not there. */
+export const fetchRows = async ({ datastore, uuid, path }: LiveRows, signal: AbortSignal): Promise<boolean> => {
   let isThere = false;
   const pages = async function* (): AsyncGenerator<string> {
     for await (const { rows, columns, records } of datastore.rows(uuid, signal)) {
@@ -66,12 +66,20 @@ const fetchRows = async ({ datastore, uuid, path }: LiveRows, signal: AbortSigna
   return isThere;
 };
 
+interface CompareOptions {
+  rowBytes: number;
+  signal: AbortSignal;
+  live?: LiveRows | null;
+  /** How many rows of each kind are told of, in full. */
+  examples?: number;
+}
+
 /** Null where that is no new version, or the one before is not known. */
 export const changesSince = async (
   { good, version }: Pick<LedgerEntry, 'good' | 'version'>,
   { path, table, skipRows }: NewVersion,
   place: CopyPlace,
-  { rowBytes, signal, live }: { rowBytes: number; signal: AbortSignal; live?: LiveRows | null },
+  { rowBytes, signal, live, examples = mostExamples }: CompareOptions,
 ): Promise<RowChanges | null> => {
   if (good === null || version === null || isOfTable(version, table)) return null;
   if (Math.max(table.rows, version.rows) > mostRows) return null;
@@ -84,7 +92,7 @@ export const changesSince = async (
     },
     after: { path, rows: table.rows, skipRows, delimiter: table.delimiter },
     key: place.wish.rowKey ?? null,
-    rowBytes,
+    ...{ rowBytes, examples },
   };
   return orNull(rowChanges(task, signal));
 };
@@ -106,6 +114,7 @@ export const changesAhead = async (wish: ResourceWish, options: AheadOptions): P
   return withSentFile(wish, source, options, async (file, table) => {
     if (file === null || table === null) return null;
     const version = { path: file.path, table, skipRows: madeTable(file)?.reading.skipRows };
-    return changesSince(entry, version, place, { rowBytes, signal });
+    const found = await changesSince(entry, version, place, { rowBytes, signal });
+    return found && brief(found);
   });
 };

@@ -1,7 +1,7 @@
 // Worker-thread entry: compares two versions of a table row by row. Both are read as streams, the old one once more where
 // examples of its rows are shown.
 import { missingSource } from '../../model/errors.ts';
-import { mostExamples, type RowChanges } from '../../model/row-changes.ts';
+import type { RowChanges } from '../../model/row-changes.ts';
 import type { Cancellable } from '../../util/worker-pool.ts';
 import { has } from '../scan/byte-class.ts';
 import type { CellScanner } from '../scan/cell-scanner.ts';
@@ -17,6 +17,8 @@ export interface CompareTask {
   /** Names of columns that tell rows apart; null: to be found. */
   key: readonly string[] | null;
   rowBytes: number;
+  /** How many rows of each kind are told of. */
+  examples: number;
 }
 
 const mixed = (hash: number): number => {
@@ -142,10 +144,10 @@ const headOf = (reader: VersionReader): HeadFacts => {
   return { columns: reader.columns, names: reader.names, kinds, mayBeKey };
 };
 
-/** What is shown of rows: longer values, and more columns, are cut. */
-const [longestShown, mostShown] = [60, 8];
+/** What is told of a row: longer values, and more columns, are cut. */
+const [longestTold, mostTold] = [500, 50];
 
-const shown = (value = ''): string => (value.length > longestShown ? `${value.slice(0, longestShown - 1)}…` : value);
+const cut = (value = ''): string => value.slice(0, longestTold);
 
 interface Compared {
   old: VersionReader;
@@ -155,6 +157,7 @@ interface Compared {
   keys: number;
   /** False: rows are compared as a whole, and there may be equal ones. */
   isKeyed: boolean;
+  examples: number;
 }
 
 /** All rows of the old version; null where the key does not tell them apart. `rows`: about how many there are. */
@@ -183,7 +186,7 @@ type Counted = Pick<RowChanges, 'added' | 'removed' | 'changed' | 'before' | 'ex
 
 /** What changed; null where the key does not tell all rows of both versions apart. */
 const compared = (of: Compared, rows: number): Counted | null => {
-  const { now, pairs, keys, isKeyed } = of;
+  const { now, pairs, keys, isKeyed, examples } = of;
   const known = rowsOf(of, rows + 1);
   if (known === null) return null;
   const { set, before } = known;
@@ -196,12 +199,12 @@ const compared = (of: Compared, rows: number): Counted | null => {
     const slot = set.find(hashes[at] ?? 0, hashes[at + 1] ?? 0);
     const content = slot < 0 ? 0 : set.contentOf(slot);
     if (slot < 0 || (!isKeyed && content === 0)) {
-      if (counts.added++ < mostExamples) added.push(now.cellsOf(scanner, row));
+      if (counts.added++ < examples) added.push(now.cellsOf(scanner, row));
     } else if (!isKeyed) set.count(slot, -1);
     else if (set.isMatched(slot)) isUnique = false;
     else {
       set.match(slot);
-      if (content !== hashes[at + 2] && counts.changed++ < mostExamples)
+      if (content !== hashes[at + 2] && counts.changed++ < examples)
         changed.push({ number: set.numberOf(slot), cells: now.cellsOf(scanner, row) });
     }
   };
@@ -215,9 +218,9 @@ const compared = (of: Compared, rows: number): Counted | null => {
   set.each((slot) => {
     const left = isKeyed ? Number(!set.isMatched(slot)) : set.contentOf(slot);
     counts.removed += left;
-    if (left > 0 && gone.push(set.numberOf(slot)) > 50 * mostExamples) keepFirst(gone);
+    if (left > 0 && gone.push(set.numberOf(slot)) > 50 * examples) keepFirst(gone, examples);
   });
-  keepFirst(gone);
+  keepFirst(gone, examples);
   return { ...counts, examples: examplesOf(of, { added, changed, gone }) };
 };
 
@@ -231,7 +234,7 @@ const examplesOf = ({ old, now, pairs, keys }: Compared, { added, changed, gone 
   const numbers = [...gone, ...changed.map(({ number }) => number)].sort((a, b) => a - b);
   const found = old.rowsAt(numbers);
   const told = ({ columns }: VersionReader, cells: string[], places: number[]) =>
-    places.slice(0, mostShown).map((at) => ({ column: columns[at] ?? '', value: shown(cells[at]) }));
+    places.slice(0, mostTold).map((at) => ({ column: columns[at] ?? '', value: cut(cells[at]) }));
   const [placesOld, placesNow] = [pairs.map(([at]) => at), pairs.map(([, at]) => at)];
   return {
     added: added.map((cells) => told(now, cells, placesNow)),
@@ -239,21 +242,22 @@ const examplesOf = ({ old, now, pairs, keys }: Compared, { added, changed, gone 
     changed: changed.map(({ number, cells }) => {
       const was = found.get(number) ?? [];
       const others = pairs.slice(keys).filter(([then, at]) => (was[then] ?? '') !== (cells[at] ?? ''));
-      const changes = others.map(([then, at]) => {
-        return { column: now.columns[at] ?? '', old: shown(was[then]), new: shown(cells[at]) };
+      const changes = others.slice(0, mostTold).map(([then, at]) => {
+        return { column: now.columns[at] ?? '', old: cut(was[then]), new: cut(cells[at]) };
       });
-      return { key: told(now, cells, placesNow.slice(0, keys)), cells: changes.slice(0, mostShown) };
+      return { key: told(now, cells, placesNow.slice(0, keys)), cells: changes };
     }),
   };
 };
 
-const keepFirst = (numbers: number[]): void => {
+const keepFirst = (numbers: number[], most: number): void => {
   numbers.sort((a, b) => a - b);
-  numbers.length = Math.min(numbers.length, mostExamples);
+  numbers.length = Math.min(numbers.length, most);
 };
 
 /** Compares two versions by the key, by a column that seems to be one, or as whole rows. */
-const compareVersions = ({ before, after, key, rowBytes, cancelled }: Cancellable<CompareTask>): RowChanges => {
+const compareVersions = (task: Cancellable<CompareTask>): RowChanges => {
+  const { before, after, key, rowBytes, examples, cancelled } = task;
   const [old, now] = [before, after].map((version) => new VersionReader(version, { rowBytes, cancelled })) as [
     VersionReader,
     VersionReader,
@@ -268,10 +272,10 @@ const compareVersions = ({ before, after, key, rowBytes, cancelled }: Cancellabl
   for (const keys of tries) {
     if (keys.includes(undefined)) continue;
     const ordered = [...keys.filter((pair) => pair !== undefined), ...pairs.filter((pair) => !keys.includes(pair))];
-    const found = compared({ old, now, pairs: ordered, keys: keys.length, isKeyed: true }, before.rows);
+    const found = compared({ old, now, pairs: ordered, keys: keys.length, isKeyed: true, examples }, before.rows);
     if (found !== null) return { ...found, columns, key: keys.map((pair) => now.columns[pair?.[1] ?? 0] ?? '') };
   }
-  const found = compared({ old, now, pairs, keys: pairs.length, isKeyed: false }, before.rows);
+  const found = compared({ old, now, pairs, keys: pairs.length, isKeyed: false, examples }, before.rows);
   if (found === null) throw new Error('rows as a whole need not differ');
   return { ...found, columns, key: null };
 };

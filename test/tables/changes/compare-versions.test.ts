@@ -21,8 +21,8 @@ const changesOf = (before: Text, after: Text, { key, rows = 1 }: Reading = {}): 
   const [old, now] = [join(dir, 'before.csv'), join(dir, 'after.csv')];
   writeFileSync(old, before);
   writeFileSync(now, after);
-  const task = { before: { path: old, rows }, after: { path: now, rows }, key: key ?? null, rowBytes: 1e6 };
-  return rowChanges(task);
+  const how = { key: key ?? null, rowBytes: 1e6, examples: mostExamples };
+  return rowChanges({ before: { path: old, rows }, after: { path: now, rows }, ...how });
 };
 
 const people = 'id,name,n\n1,Ann,10\n2,Bob,20\n3,Cid,30\n';
