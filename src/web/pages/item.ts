@@ -11,6 +11,7 @@ import type { RunningJob } from '../../service/overview.ts';
 import { type Html, html, momentHtml, type Part, sizeWords } from '../../util/html.ts';
 import { plotHtml, ticksOf } from '../../util/plot.ts';
 import { countText, plural } from '../../util/plural.ts';
+import { feedPath } from './feed.ts';
 import { jobsHtml } from './home.ts';
 import {
   type Act,
@@ -81,7 +82,7 @@ ${jobs.length === 0 ? null : jobsHtml(jobs, now)}
 ${factsHtml(view)}
 ${resources.length === 0 ? null : resourcesHtml(resources)}
 ${changesHtml(entry, target.portal)}
-${versionsHtml(versions)}
+${versionsHtml(entry.key, versions)}
 ${timelineHtml(entry.key, target.portal, log)}
 </section>
 `;
@@ -176,14 +177,15 @@ const rowsHtml = (rows: Examples['added'], mark: 'ins' | 'del'): { shown: number
 
 const shownVersions = 5;
 
-const versionsHtml = (versions: TableVersion[]): Part => {
+const versionsHtml = (key: string, versions: TableVersion[]): Part => {
   if (versions.length === 0) return null;
   const newest = versions.toReversed();
   const more = newest.slice(shownVersions);
   return html`<h2>Versions</h2>
 ${versionsChart(versions)}
 ${versionTable(newest.slice(0, shownVersions), 'Versions')}
-${more.length === 0 ? null : html`<details id="versions"><summary>${plural(more.length, 'earlier version')}</summary>${versionTable(more, 'Earlier versions')}</details>`}`;
+${more.length === 0 ? null : html`<details id="versions"><summary>${plural(more.length, 'earlier version')}</summary>${versionTable(more, 'Earlier versions')}</details>`}
+<p><a href="${feedPath(key)}" type="application/atom+xml">Feed of the versions</a></p>`;
 };
 
 const versionTable = (versions: TableVersion[], label: string): Html =>

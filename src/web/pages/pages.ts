@@ -3,9 +3,10 @@ import { Readable } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { InterruptedError, machineFault, NotFoundError, SluiceError } from '../../model/errors.ts';
-import { kindOfKey } from '../../model/key.ts';
+import { isBelow, kindOfKey } from '../../model/key.ts';
 import { targetName, targetOfName } from '../../model/redis-keys.ts';
 import { causesOf, type ReportItem, type StoredReport } from '../../model/report.ts';
+import { versionsOf } from '../../model/table-history.ts';
 import { entriesWhere, findItems, itemViews } from '../../service/items.ts';
 import { jobsOf, type RunningJob } from '../../service/overview.ts';
 import { type ReportFormat, reportFormats } from '../../service/report-formats.ts';
@@ -16,6 +17,7 @@ import { html, type Part } from '../../util/html.ts';
 import type { WebPart } from '../part.ts';
 import { type ActionTools, confirmPage, prepare } from './actions.ts';
 import { refreshScript, stylesheet } from './assets.ts';
+import { type FeedTable, feedXml } from './feed.ts';
 import { homePage, mostFound, searchPage } from './home.ts';
 import { itemPage, mostResources } from './item.ts';
 import { type Act, actLink, formOf, noAct, type Page, parameterOf, send } from './layout.ts';
@@ -76,7 +78,9 @@ export const pagesPart: WebPart = (app, { runtime, overview, guesses }) => {
 };
 
 /** What readers without a login may get where `web.public` is set. */
-const readersPages = new Set(['/', '/item/*', '/runs/:target', '/run/:runId'].map((path) => `GET ${path}`));
+const readersPages = new Set(
+  ['/', '/item/*', '/changes/*', '/runs/:target', '/run/:runId'].map((path) => `GET ${path}`),
+);
 
 const messagePage = (title: string, says: Part): Page => ({ title, fixed: html`<h1>${title}</h1>${says}`, live: null });
 
@@ -136,6 +140,12 @@ const readRoutes = (app: FastifyInstance, tools: ActionTools): void => {
       itemPage(key, views.map(itemViewForReaders), { ...given, resources: resources.map(itemForReaders) }),
     );
   });
+  app.get('/changes/*', async (request, reply) => {
+    const key = pathPart(request, '*');
+    const { title, tables } = await tablesBelow(runtime, key);
+    const base = runtime.config.web.publicUrl?.replace(/\/$/, '') ?? `${request.protocol}://${request.host}`;
+    return reply.type('application/atom+xml; charset=utf-8').send(feedXml(key, title, tables, base));
+  });
   app.get('/runs/:target', async (request, reply) => {
     const name = pathPart(request, 'target');
     if (!(await overview.targets()).has(name)) throw unknown(`no key, file or title matches "${name.slice(0, 200)}"`);
@@ -167,6 +177,21 @@ const readRoutes = (app: FastifyInstance, tools: ActionTools): void => {
   app.get('/*', () => {
     throw unknown('there is no such page');
   });
+};
+
+/** The tables of an item, on all its portals, with their versions. @throws NotFoundError */
+const tablesBelow = async (runtime: Runtime, key: string): Promise<{ title: string; tables: FeedTable[] }> => {
+  const views = await itemViews(runtime, key);
+  const title = views[0]?.entry.title;
+  if (title === undefined) throw unknown(`no item "${key.slice(0, 200)}" is known`);
+  const targets = views.map(({ target }) => target);
+  const entries = await entriesWhere(runtime, targets, ({ version }) => version !== null, { start: key, most: 200 });
+  const own = entries.filter((entry) => entry.key === key || isBelow(entry.key, key));
+  const tables = own.map(async (entry) => {
+    const former = await runtime.ledger.formerVersions(entry.portal, entry.key);
+    return { entry, versions: versionsOf(former, entry.version) };
+  });
+  return { title: title || key, tables: await Promise.all(tables) };
 };
 
 /** What jobs do to one item: those on a dataset have the steps of its resources. */
