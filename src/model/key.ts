@@ -40,4 +40,9 @@ export const uuidOfKey = (key: string): string => {
   return Buffer.from(uuid, 'latin1').toString('latin1'); // in one piece: kept by the thousand, the parts take six times as much
 };
 
+/** Id of the change log of a dataset: none that a manifest can give. */
+export const changeLogId = '_change-log';
+
+export const isChangeLog = (key: string): boolean => key.endsWith(`/${changeLogId}`);
+
 export const idPattern = /^[a-z0-9][a-z0-9._-]{0,63}$/;

@@ -86,7 +86,8 @@ export interface CheckedTable {
   contents: readonly TableColumn[];
 }
 
-const sumOf = ({ sha256 }: Pick<CheckedTable, 'sha256'>): string => sha256.slice(0, 8);
+/** First digits of the hash of a file, by which versions are told apart. */
+export const sumOf = ({ sha256 }: Pick<CheckedTable, 'sha256'>): string => sha256.slice(0, 8);
 
 /** True where a version was made of the same bytes. */
 export const isOfTable = (version: LiveVersion | null, table: Pick<CheckedTable, 'sha256'>): boolean =>

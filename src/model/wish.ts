@@ -22,6 +22,8 @@ const resourceSourceSchema = z.discriminatedUnion('kind', [
   }),
   /** Fetched and sent. `isNamed`: `name` was given; otherwise its server may give a better one. */
   z.object({ kind: z.literal('url'), url: z.string(), name: z.string(), isNamed: z.boolean().exactOptional() }),
+  /** The change log of the dataset, made of the versions of its tables. */
+  z.object({ kind: z.literal('changes'), name: z.string() }),
   z.object({ kind: z.literal('link'), url: z.string() }),
   z.object({ kind: z.literal('api'), url: z.string() }),
 ]);
@@ -60,6 +62,8 @@ export const resourceWishSchema = z.object({
   guard: tableGuardSchema.exactOptional(),
   /** Columns that tell the rows of the table apart. */
   rowKey: z.array(z.string()).exactOptional(),
+  /** True where the change log of its dataset lists the rows that change. */
+  isLogged: z.literal(true).exactOptional(),
   /** How a table of text is read, where the bytes of the file may show that it is one. */
   reading: readingKeysSchema.exactOptional(),
   /** sha256 (hex) over everything above that the portal shall hold as metadata. */

@@ -156,6 +156,7 @@ const itemDeps = (parts: Connections): HandlerDeps => {
       maxRowBytes: config.limits.rowBytes,
       preparedDir: join(config.stateDir, 'prepared'),
       rejectsDir: join(config.stateDir, 'rejects'),
+      changeLogsDir: join(config.stateDir, 'change-logs'),
     },
     portal: (name) => {
       const portal = portals.opened(name);

@@ -2,7 +2,7 @@
 import type { Redis } from 'ioredis';
 import { isPassing } from '../model/item-state.ts';
 import type { RunRequest } from '../model/job.ts';
-import { resourceKey } from '../model/key.ts';
+import { isChangeLog, resourceKey } from '../model/key.ts';
 import type { RedisKeys } from '../model/redis-keys.ts';
 import type { Reason } from '../model/report.ts';
 import type { ResourceWish } from '../model/wish.ts';
@@ -41,7 +41,7 @@ export const gatherSources = async (
     source.kind !== 'file' || source.claim === undefined || !decided.has(source.claim);
   const wishes = (await gathered.wishes.all()).flatMap((wish) => {
     const resources = wish.resources.filter(isOpen);
-    return resources.length > 0 ? [{ ...wish, resources }] : [];
+    return resources.some(({ key }) => !isChangeLog(key)) ? [{ ...wish, resources }] : [];
   });
   return {
     ...gathered,

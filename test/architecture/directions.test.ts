@@ -26,7 +26,7 @@ const packages: Record<string, string[]> = {
   '@fastify/busboy': ['embedded-portal', 'web'],
   '@streamparser/json': ['sources'],
   jsonld: ['sources'],
-  'csv-parse': ['commands', 'sources', 'tables'],
+  'csv-parse': ['pipeline', 'commands', 'sources', 'tables'],
   piscina: ['util'],
   saxes: ['embedded-portal', 'tables'],
   yauzl: ['tables'],

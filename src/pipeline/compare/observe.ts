@@ -55,6 +55,8 @@ export const observe = async (
       const entry = entries.get(key);
       // A file that the portal did not accept is only sent again once it changes.
       const isNew = !entry?.nid && !entry?.refused;
+      // It is made once the tables of its dataset are published.
+      if (source.kind === 'changes' && entry?.source) sources.set(key, entry.source);
       if (source.kind !== 'file' || (options.leavesNew && isNew)) return;
       // An unreadable file is reported by its own job.
       sources.set(key, await orNull(fingerprintFile(source.path, entry?.source ?? null, signal)));

@@ -8,6 +8,7 @@ import {
   reasonOf,
 } from '../../model/errors.ts';
 import { type Handler, UnfinishedItemsError } from '../../model/job.ts';
+import { isChangeLog } from '../../model/key.ts';
 import { type LedgerEntry, newEntry } from '../../model/ledger-entry.ts';
 import type { RemovalMode } from '../../model/policy.ts';
 import type { Reason } from '../../model/report.ts';
@@ -142,16 +143,41 @@ const publish = async (dataset: Dataset): Promise<void> => {
 
 /** Saving a linked resource also saves its dataset, so only new ones are published concurrently. */
 const publishResources = async (
-  { deps, runner, work, portal }: Dataset,
+  dataset: Dataset,
   mode: Parameters<typeof publishResource>[2],
   atOnce: number,
-) => {
-  const entries = await deps.ledger.entriesOf(portal.name, work.resources);
-  const each = (resource: string) => runner.run(resource, (item) => publishResource(deps, item, mode));
-  const fresh = new Set(work.resources.filter((_, at) => !entries[at]?.nid));
+): Promise<void> => {
+  const { deps, runner, work, portal } = dataset;
+  const log = work.resources.find(isChangeLog);
+  // A change log lists what is proven.
+  const how = { ...mode, provesNow: log !== undefined };
+  const tables = work.resources.filter((key) => !isChangeLog(key));
+  const entries = await deps.ledger.entriesOf(portal.name, tables);
+  const each = (resource: string) => runner.run(resource, (item) => publishResource(deps, item, how));
+  const fresh = new Set(tables.filter((_, at) => !entries[at]?.nid));
   await eachAtOnce(fresh, atOnce, each);
-  const known = work.resources.filter((resource) => !fresh.has(resource));
+  const known = tables.filter((resource) => !fresh.has(resource));
   await eachAtOnce(known, 1, each);
+  if (log !== undefined) await publishChangeLog(dataset, log, mode);
+};
+
+/** Publishes the change log, once the tables have ended; where none of them is live, there is none. */
+const publishChangeLog = async (
+  { deps, runner, work, portal }: Dataset,
+  key: string,
+  mode: Parameters<typeof publishResource>[2],
+): Promise<void> => {
+  if (runner.unfinished.size > 0 && !runner.job.isLast) return;
+  await runner.run(key, async (item) => {
+    const [resource, known, ...tables] = await Promise.all([
+      deps.runs.resourceWork(item.runId, key),
+      ...[key, ...work.order].map((each) => deps.ledger.entry(portal.name, each)),
+    ]);
+    if (!resource) throw workLost(item.runId, key);
+    if (resource.removal !== null || tables.some((entry) => entry?.version)) return publishResource(deps, item, mode);
+    const { uuid, title } = resource.wish;
+    await item.end(known ?? newEntry({ key, kind: 'resource', uuid, title }), { outcome: 'unchanged', reason: null });
+  });
 };
 
 /**
@@ -159,7 +185,8 @@ const publishResources = async (
  * it goes again; one that others made stays.
  */
 const isLeftOut = async ({ deps, runner, work, portal }: Dataset, item: Item): Promise<boolean> => {
-  const { wish, order } = work;
+  const { wish } = work;
+  const order = work.order.filter((key) => !isChangeLog(key));
   const entries = await deps.ledger.entriesOf(portal.name, order);
   const isRefused = (entry: LedgerEntry | null): boolean =>
     entry?.nid === null && entry.reason !== null && entry.sourcePath !== null && !/^https?:/.test(entry.sourcePath);

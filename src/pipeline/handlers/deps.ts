@@ -22,6 +22,8 @@ interface HandlerSettings extends TableLimits {
   refreshAfterMs: (portal: string) => number | null;
   /** Folder for bad rows that were left out of tables. */
   rejectsDir: string;
+  /** Folder for the change logs of datasets. */
+  changeLogsDir: string;
 }
 
 /** What was gathered for a run: the wishes, which must be closed, and the rules of their manifest. */

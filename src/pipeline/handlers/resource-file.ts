@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { SourceRefusedError } from '../../model/errors.ts';
 import type { FetchedFrom, LedgerEntry, SourceFingerprint } from '../../model/ledger-entry.ts';
 import { isTabular } from '../../model/recipe/recipe.ts';
-import { changesText, type RowChanges } from '../../model/row-changes.ts';
+import { brief, changesText, type RowChanges } from '../../model/row-changes.ts';
 import { isOfTable } from '../../model/table-history.ts';
 import { type ResourceSource, type ResourceWish, sentName, sourcePathOf } from '../../model/wish.ts';
 import type { PortalNode } from '../../portal-client/client.ts';
@@ -13,6 +13,7 @@ import { checkTable, type SoundTable } from '../../tables/check.ts';
 import { type Prepared, removePreparedFile, sweepPrepared } from '../../tables/transform/prepare.ts';
 import { isSmall } from '../../util/file-calls.ts';
 import { plural } from '../../util/plural.ts';
+import { mostListed } from '../compare/change-log.ts';
 import {
   fetchedFileOf,
   madeTable,
@@ -25,6 +26,7 @@ import {
 } from '../compare/local-file.ts';
 import { changesSince } from '../compare/row-changes.ts';
 import { isRefusedFile, isSent, wantsImport, withBytes } from '../plan/known-wish.ts';
+import { keepChanges, makeChangeLog } from './change-log.ts';
 import type { HandlerDeps } from './deps.ts';
 import type { NodeTarget } from './node-locate.ts';
 
@@ -97,7 +99,7 @@ export const fetchSource: ResourceStep = async (state) => {
     const label = { name: 'fetch', light: true, on: from.name };
     const source = await target.item.step(label, (signal) => fingerprintFile(from.path, seen, signal), bytesOf);
     found = { ...state, source, wish: withBytes(wish, source) };
-  }
+  } else if (from.kind === 'changes') found = { ...state, ...(await makeChangeLog(state, from.name)) };
   const bytes = found.source?.bytes ?? 0;
   const limit = deps.settings.maxFileBytes;
   if (bytes <= limit) return found;
@@ -214,7 +216,7 @@ export const copyOf = ({ deps, wish, target }: ResourceState) => ({
 
 /** Step `changes`: which rows of a new version of a table are not as in the live one. */
 export const compareRows: ResourceStep = async (state) => {
-  const { table, entry, target, deps, fallsBack } = state;
+  const { table, entry, target, deps, wish, fallsBack } = state;
   const sent = sentFile(state);
   if (!table || !sent || fallsBack || entry.good === null) return state;
   if (entry.version === null || isOfTable(entry.version, table)) return state;
@@ -223,14 +225,17 @@ export const compareRows: ResourceStep = async (state) => {
   const path = join(deps.settings.preparedDir, `${item.id}.live.csv`);
   // The rows of another file may have been imported since.
   const isLive = entry.datastore === 'imported' && entry.file?.sha256 === entry.good.sha256 && portal.datastore.counts;
+  const { maxRowBytes: rowBytes } = deps.settings;
+  const listed = wish.isLogged ? { examples: mostListed } : {};
   const live = isLive ? { datastore: portal.datastore, uuid: entry.uuid, path } : null;
   try {
     const changes = await item.step(
       { name: 'changes', on: item.key, light: true },
-      (signal) => changesSince(entry, version, copyOf(state), { rowBytes: deps.settings.maxRowBytes, signal, live }),
+      (signal) => changesSince(entry, version, copyOf(state), { rowBytes, signal, live, ...listed }),
       (found) => (found === null ? 'not known' : `rows ${changesText(found)}`),
     );
-    return { ...state, changes };
+    if (changes && wish.isLogged) await keepChanges(state, table.sha256, changes);
+    return { ...state, changes: changes && brief(changes) };
   } finally {
     if (live) await removePreparedFile(path);
   }

@@ -1,7 +1,7 @@
 // Compares wishes with the ledger (and, when asked, with the portal's own listing): what has to be done, and why. Pure.
 import { hash } from 'node:crypto';
 import { itemsOfField } from '../../dataset-api/fields.ts';
-import { kindOfKey } from '../../model/key.ts';
+import { isChangeLog, kindOfKey } from '../../model/key.ts';
 import type { LedgerEntry, SentNode, SourceFingerprint } from '../../model/ledger-entry.ts';
 import type { PlanFileItem, PlannedAction } from '../../model/plan-file.ts';
 import type { DatasetWish, ResourceWish } from '../../model/wish.ts';
@@ -57,7 +57,21 @@ export const planDataset = (wish: DatasetWish, known: Observed): PlannedDataset 
   const entry = known.entries.get(wish.key);
   const need = linkNeed(wish, entry, known) ?? nodeNeed(wish, entry, known);
   const dataset = planned(wish, entry, need, known);
-  return { ...dataset, resources: wish.resources.map((resource) => planResource(resource, known)) };
+  const resources = wish.resources.map((resource) => planResource(resource, known));
+  return { ...dataset, resources: resources.map((item) => withChangeLog(item, resources, known)) };
+};
+
+const changing: PlannedAction[] = ['attach', 'import', 'fetch'];
+
+/** Where tables of the dataset have new versions, or may get them, its change log is made anew and compared. */
+const withChangeLog = (item: PlanFileItem, all: readonly PlanFileItem[], { entries }: Observed): PlanFileItem => {
+  if (!isChangeLog(item.key) || item.actions.length > 0) return item;
+  const madeAt = entries.get(item.key)?.syncedAt ?? 0;
+  const isBehind = all.some(
+    ({ key, actions }) =>
+      changing.some((action) => actions.includes(action)) || (entries.get(key)?.version?.at ?? 0) > madeAt,
+  );
+  return isBehind ? { ...item, actions: ['fetch'], why: 'the tables of the dataset have new versions' } : item;
 };
 
 /** The plan with the changes of each update, field by field. */

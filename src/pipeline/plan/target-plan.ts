@@ -1,7 +1,7 @@
 // The plan of a target, page by page: wishes against the ledger, with the files as they are now; and its items as a list.
 // Memory does not grow with the source. Writes nothing.
 import { createHash } from 'node:crypto';
-import { kindOfKey, parentKey } from '../../model/key.ts';
+import { isChangeLog, kindOfKey, parentKey } from '../../model/key.ts';
 import type { IndexedEntry } from '../../model/ledger-entry.ts';
 import type { PlanFile, PlanFileItem } from '../../model/plan-file.ts';
 import type { Target } from '../../model/redis-keys.ts';
@@ -267,14 +267,14 @@ const aroundGone = async (
   return found;
 };
 
-/** The wishes a limited run is for: named resources, and named datasets with all their resources. */
+/** The wishes a limited run is for: named resources with the change log of their dataset, named datasets with all of theirs. */
 const limitTo = (wishes: DatasetWish[], only: readonly string[] | null): DatasetWish[] => {
   if (only === null) return wishes;
   const keys = new Set(only);
   return wishes.flatMap((wish) => {
     if (keys.has(wish.key)) return [wish];
-    const resources = wish.resources.filter((resource) => keys.has(resource.key));
-    return resources.length > 0 ? [{ ...wish, resources }] : [];
+    const resources = wish.resources.filter(({ key }) => keys.has(key) || isChangeLog(key));
+    return resources.some(({ key }) => keys.has(key)) ? [{ ...wish, resources }] : [];
   });
 };
 

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { datasetFields, resourceFields } from '../../dataset-api/fields.ts';
 import { frequencyMs } from '../../dataset-api/values.ts';
 import { EntryFaultError, type FileProblem, problemLine, reasonOf, unreadable } from '../../model/errors.ts';
-import { datasetKey, resourceKey, uuidOfKey } from '../../model/key.ts';
+import { changeLogId, datasetKey, resourceKey, uuidOfKey } from '../../model/key.ts';
 import type { ImportMode } from '../../model/policy.ts';
 import { isConvertible, isTabular, type TableRecipe } from '../../model/recipe/recipe.ts';
 import type { Step } from '../../model/recipe/steps.ts';
@@ -144,17 +144,32 @@ type KeyOwner = Pick<ManifestBase, 'name' | 'renamedFrom'>;
 export const datasetWish = (owner: KeyOwner, described: DatasetSpec): DatasetWish => {
   const spec = wellFormed(described);
   const key = datasetKey(owner.name, spec.id);
-  const { published = true, expectEvery, fields, ...metadata } = spec.details;
+  const { published = true, expectEvery, changes, fields, ...metadata } = spec.details;
   const node = { title: spec.title, published, fields: datasetFields(metadata, fields) };
+  const logged = changes ? { isLogged: true as const } : {};
   return {
     key,
     uuid: uuidOfKey(datasetKey(owner.renamedFrom ?? owner.name, spec.renamedFrom ?? spec.id)),
     ...node,
     ...expectation(spec),
     metadataFingerprint: metadataFingerprint(node),
-    resources: spec.resources.map((resource) => resourceWish(owner, spec, resource)),
+    resources: [
+      ...spec.resources.map((resource) => ({ ...resourceWish(owner, spec, resource), ...logged })),
+      ...(changes ? [resourceWish(owner, spec, changeLogOf(published))] : []),
+    ],
   };
 };
+
+const changeLogOf = (published: boolean): DatasetSpec['resources'][number] => ({
+  id: changeLogId,
+  title: 'Change log',
+  source: { kind: 'changes', name: 'change-log.csv' },
+  details: {
+    published,
+    format: 'csv',
+    description: 'The versions of the tables of this dataset, and the rows that changed with each of them.',
+  },
+});
 
 /** What the dataset says itself takes precedence over its frequency, which is that of its files. */
 const expectation = ({ details, resources }: DatasetSpec): Pick<DatasetWish, 'expectMs'> => {

@@ -54,6 +54,11 @@ const datasetShape = {
         'How often a new file is expected; a notice reports what is overdue. By default as `frequency` says.',
         '1d',
       ],
+      changes: [
+        z.literal('publish'),
+        'Adds a resource `Change log` to the dataset: a table of the rows that changed with each new version of its tables.',
+        'publish',
+      ],
     },
     { published: true },
   ),

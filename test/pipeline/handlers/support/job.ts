@@ -105,6 +105,7 @@ export const attachedState = (
     importsTogether: () => false,
     preparedDir: '/nowhere/prepared',
     rejectsDir: '/nowhere/rejects',
+    changeLogsDir: '/nowhere/change-logs',
   };
   const sha256 = 'a'.repeat(64);
   const deps = { ledger, settings, portal: () => portal } as Partial<HandlerDeps> as HandlerDeps; // all that steps use

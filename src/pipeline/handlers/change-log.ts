@@ -1,0 +1,105 @@
+// The change log of a dataset, a file on this host to which the versions of its tables are added once they are live; where that
+// file is lost, it goes on with what the portal holds.
+import { readFile, rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { parse } from 'csv-parse/sync';
+import { idsOfKey, isChangeLog } from '../../model/key.ts';
+import type { LedgerEntry, SourceFingerprint } from '../../model/ledger-entry.ts';
+import { type RowChanges, rowChangesSchema } from '../../model/row-changes.ts';
+import { sumOf, versionsOf } from '../../model/table-history.ts';
+import type { ResourceWish } from '../../model/wish.ts';
+import { fingerprintFile } from '../../sources/drop/fingerprint.ts';
+import { csvLine } from '../../tables/transform/bad-rows.ts';
+import { exists, unless, writeDurably } from '../../util/durable.ts';
+import { parsedJson } from '../../util/json.ts';
+import { makeFolder } from '../../util/make-folder.ts';
+import { plural } from '../../util/plural.ts';
+import { type LoggedTable, type LogLine, logColumns, withVersions } from '../compare/change-log.ts';
+import { fetchRows, goodPath } from '../compare/row-changes.ts';
+import type { HandlerDeps } from './deps.ts';
+import type { NodeTarget } from './node-locate.ts';
+
+interface LogState {
+  deps: HandlerDeps;
+  target: NodeTarget;
+  wish: ResourceWish;
+  entry: LedgerEntry;
+  /** The file as the run saw it. */
+  seen: SourceFingerprint | null;
+}
+
+/** Where the changes of a version wait for the log that lists them. */
+const changesPath = ({ deps, target }: Pick<LogState, 'deps' | 'target'>, uuid: string, sum: string): string =>
+  join(deps.settings.changeLogsDir, target.item.portal, `${uuid}.${sum}.json`);
+
+/** Keeps what a new version of a table changes, until it is live and listed. */
+export const keepChanges = async (
+  state: Pick<LogState, 'deps' | 'target' | 'wish'>,
+  sha256: string,
+  changes: RowChanges,
+): Promise<void> => {
+  const path = changesPath(state, state.wish.uuid, sumOf({ sha256 }));
+  await makeFolder(dirname(path), 0o700);
+  await writeDurably(path, JSON.stringify(changes));
+};
+
+/** Adds the versions that are live to the log, which is then the file of the resource. */
+export const makeChangeLog = async (
+  state: LogState,
+  name: string,
+): Promise<{ source: SourceFingerprint; wish: ResourceWish }> => {
+  const { deps, target, wish, seen } = state;
+  const { item } = target;
+  const path = join(deps.settings.changeLogsDir, item.portal, `${wish.uuid}.csv`);
+  await makeFolder(dirname(path), 0o700);
+  const source = await item.step(
+    { name: 'fetch', light: true, on: name },
+    async (signal) => {
+      const isHere = await exists(path);
+      const before = isHere ? await linesIn(path) : await publishedLines(state, `${path}.live`, signal);
+      const tables = await tablesOf(state);
+      const lines = withVersions(before, tables);
+      if (!isHere || lines.length > before.length || lines.at(-1) !== before.at(-1))
+        await writeDurably(path, [logColumns, ...lines].map(csvLine).join(''));
+      for (const { waiting } of tables) await rm(waiting, { force: true });
+      return fingerprintFile(path, seen, signal);
+    },
+    ({ bytes }) => plural(bytes, 'byte'),
+  );
+  return { source, wish: { ...wish, source: { kind: 'file', path, name } } };
+};
+
+const linesIn = async (path: string): Promise<LogLine[]> => parse(await readFile(path), { fromLine: 2, bom: true });
+
+/** The lines of the log that is live, from its copy or from the datastore; none where there is none. */
+const publishedLines = async (state: LogState, path: string, signal: AbortSignal): Promise<LogLine[]> => {
+  const { deps, target, wish, entry } = state;
+  const { good, datastore, uuid } = entry;
+  const copy = good && (await goodPath({ kept: deps.kept, portal: target.item.portal, wish }, good));
+  if (copy) return linesIn(copy);
+  if (datastore !== 'imported') return [];
+  try {
+    const isThere = await fetchRows({ datastore: target.portal.datastore, uuid, path }, signal);
+    return isThere ? await linesIn(path) : [];
+  } finally {
+    await rm(path, { force: true });
+  }
+};
+
+/** The tables of the dataset that are live, each with the file of changes that waits for its last version. */
+const tablesOf = async (state: LogState): Promise<(LoggedTable & { waiting: string })[]> => {
+  const { deps, target, wish } = state;
+  const { portal, runId } = target.item;
+  const keys = (await deps.runs.datasetWork(runId, wish.datasetKey))?.order.filter((key) => !isChangeLog(key)) ?? [];
+  const entries = await deps.ledger.entriesOf(portal, keys);
+  const live = entries.flatMap((entry) => (entry?.version && entry.removed === null ? [entry] : []));
+  return Promise.all(
+    live.map(async ({ key, uuid, version }) => {
+      const waiting = changesPath(state, uuid, version?.sum ?? '');
+      const text = await unless(readFile(waiting, 'utf8'), ['ENOENT'], '');
+      const changes = rowChangesSchema.safeParse(parsedJson(text)).data ?? null;
+      const versions = versionsOf(await deps.ledger.formerVersions(portal, key), version);
+      return { id: idsOfKey(key).resource, versions, changes, waiting };
+    }),
+  );
+};

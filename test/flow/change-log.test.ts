@@ -1,0 +1,129 @@
+// `changes: publish`: a change log beside the tables of a dataset, which readers query in the datastore of the portal.
+import { readdirSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { uuidOfKey } from '../../src/model/key.ts';
+import { type GatedPortal, openGatedPortal } from './support/gated-portal.ts';
+import { itemOf } from './support/items.ts';
+import { makeRemotePlace } from './support/remote-place.ts';
+
+let site: GatedPortal;
+beforeAll(async () => {
+  site = await openGatedPortal();
+});
+
+const first = 'id,name,n\n1,Ann,10\n2,Bob,20\n3,Cid,30\n';
+const second = 'id,name,n\n1,Ann,11\n3,Cid,30\n4,Dan,40\n';
+
+const placeOf = (name: string, more: Record<string, unknown> = {}, rules: Record<string, unknown> = {}) => {
+  const place = makeRemotePlace(site.gateway.url);
+  const resources = [
+    { id: 'people', file: 'data/people.csv', key: ['id'] },
+    { id: 'other', file: 'data/other.csv' },
+  ];
+  place.write('data/people.csv', first);
+  place.write('data/other.csv', 'a,b\n1,2\n');
+  const datasets = [{ id: 'd', title: 'D', changes: 'publish', resources, ...more }];
+  const manifest = place.manifest({ name, ...rules, datasets });
+  const key = `${name}/d/_change-log`;
+  /** The log as readers query it: what is listed of each version. */
+  const log = async () =>
+    (await site.reader.records(uuidOfKey(key))).map((row) =>
+      ['version', 'table_', 'key_', 'what', 'column_', 'old', 'new'].map((column) => row[column] ?? '').join('|'),
+    );
+  return { place, manifest, key, log };
+};
+
+const firstLines = ['1|people||version|||3', '1|other||version|||1'];
+const secondLines = [
+  '2|people||version||3|3',
+  '2|people|1|changed|n|10|11',
+  '2|people|4|added|||id: 4; name: Dan; n: 40',
+  '2|people|2|removed||id: 2; name: Bob; n: 20|',
+];
+
+describe('the change log of a dataset', () => {
+  it('lists each version of its tables with the rows that changed, once it is live, in the same run', async () => {
+    const { place, manifest, key, log } = placeOf('listed');
+    const { code, report } = await place.publish(manifest);
+    expect(code).toBe(0);
+    expect(itemOf(report, key)).toMatchObject({ live: true, outcome: 'done', rows: 2 });
+    expect((await log()).toSorted()).toEqual(firstLines.toSorted());
+    const again = await place.publish(manifest);
+    expect(again.report.counts).toMatchObject({ actions: {}, resource: { unchanged: 3 } });
+    place.write('data/people.csv', second);
+    expect((await place.run(['plan', manifest])).out).toContain('the tables of the dataset have new versions');
+    expect(itemOf((await place.publish(manifest)).report, key)).toMatchObject({ live: true, rows: 6 });
+    expect((await log()).slice(2)).toEqual(secondLines);
+    expect(readdirSync(join(place.stateDir, 'change-logs', 'local'))).toEqual([`${uuidOfKey(key)}.csv`]);
+    expect((await place.publish(manifest)).report.counts).toMatchObject({ actions: {} });
+  });
+
+  it.each(['kept', 'none'])('goes on where this host lost it, with a copy %s', async (copy) => {
+    const { place, manifest, log } = placeOf(`lost-${copy}`);
+    await place.publish(manifest);
+    rmSync(join(place.stateDir, 'change-logs'), { recursive: true });
+    if (copy === 'none') rmSync(join(place.stateDir, 'kept', 'local', '..'), { recursive: true });
+    place.write('data/people.csv', second);
+    expect((await place.publish(manifest)).code).toBe(0);
+    expect((await log()).slice(0, 2).toSorted()).toEqual(firstLines.toSorted());
+    expect((await log())[2]).toBe(secondLines[0]);
+  });
+
+  it('counts rows beyond those that it lists, and says whole rows where no key tells them apart', async () => {
+    const { place, manifest, key } = placeOf('many');
+    await place.publish(manifest);
+    place.write('data/people.csv', `${first}${Array.from({ length: 1200 }, (_, at) => `${at + 4},N,0\n`).join('')}`);
+    place.write('data/other.csv', 'a,b\n1,2\n1,2\n');
+    await place.publish(manifest);
+    expect(await site.reader.count(uuidOfKey(key))).toBe(1006);
+    const text = readFileSync(join(place.stateDir, 'change-logs', 'local', `${uuidOfKey(key)}.csv`), 'utf8');
+    expect(text.match(/,people,\d+,added,/g)).toHaveLength(1000);
+    expect(text).toMatch(/^2,.*,people,,not listed,,,\+200$/m);
+    expect(text).toMatch(/^2,.*,other,,added,,,a: 1; b: 2$/m);
+  });
+
+  it('is not made before a table is live, and lists none that is not', async () => {
+    const { place, manifest, key, log } = placeOf('faulty');
+    for (const name of ['people', 'other']) place.write(`data/${name}.csv`, 'a,b\n1,2\n1,2,3\n');
+    const { report } = await place.publish(manifest);
+    expect(itemOf(report, key)).toMatchObject({ live: false, nid: null, outcome: 'unchanged' });
+    place.write('data/other.csv', 'a,b\n1,2\n');
+    expect(itemOf((await place.publish(manifest)).report, key)).toMatchObject({ live: true });
+    expect(await log()).toEqual(['1|other||version|||1']);
+  });
+
+  it('lists a version that was held once it is released', async () => {
+    const { place, manifest, key, log } = placeOf('held', {}, { guard: { maxChangedRows: '50%' } });
+    await place.publish(manifest);
+    place.write('data/people.csv', second);
+    const { report } = await place.publish(manifest);
+    expect(itemOf(report, key)).toMatchObject({ live: true, outcome: 'unchanged' });
+    expect(await log()).toHaveLength(2);
+    expect((await place.run(['release', 'held/d/people'])).code).toBe(0);
+    expect((await log()).slice(2)).toEqual(secondLines);
+  });
+
+  it('is kept of files that are dropped into a folder', async () => {
+    const place = makeRemotePlace(site.gateway.url);
+    const defaults = { dataset: { changes: 'publish' } };
+    const manifest = place.manifest({ name: 'dropped', defaults, drop: { folder: 'inbox', settle: '1s' } });
+    const key = 'dropped/d/_change-log';
+    for (const [at, text] of [first, second].entries()) {
+      place.write('inbox/d/people.csv', text);
+      expect((await place.publish(manifest)).code).toBe(0);
+      expect(await site.reader.count(uuidOfKey(key))).toBe([1, 5][at]);
+    }
+  });
+
+  it('goes as any other resource that a manifest no longer names', async () => {
+    const { place, manifest, key } = placeOf('ended');
+    const { report } = await place.publish(manifest);
+    const resources = [{ id: 'people', file: 'data/people.csv' }];
+    const rules = { onMissing: 'delete', guard: { min: 5 } };
+    place.manifest({ name: 'ended', ...rules, datasets: [{ id: 'd', title: 'D', resources }] });
+    const ended = await place.publish(manifest);
+    expect(itemOf(ended.report, key)).toMatchObject({ outcome: 'done', live: false, actions: ['deleted'] });
+    expect(await site.reader.count(itemOf(report, key).uuid)).toBe(null);
+  });
+});
