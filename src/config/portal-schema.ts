@@ -47,24 +47,23 @@ export const portNumber = z.int().min(0).max(65_535);
 
 const secretRule = 'must be a reference, `${NAME}` or `{file: path}`: secrets do not belong in this file';
 
+const fileThatHolds = (what: string, example: string) =>
+  z.strictObject({ file: text.meta({ description: `File that holds the ${what}.`, examples: [example] }) });
+
 /** A secret by reference: an environment variable, or a file of which one newline at the end is cut. */
 export const secret = z.union(
   [
     z.string().regex(/^\$\{[A-Za-z_][A-Za-z0-9_]*\}$/, { error: secretRule }),
-    z.strictObject({ file: text.meta({ description: 'File that holds the secret.', examples: ['portal-password'] }) }),
+    fileThatHolds('secret', 'portal-password'),
   ],
   { error: secretRule },
 );
 
 /** An address that may hold a secret, which then is a reference. */
 export const secretAddress = (example: string) =>
-  z.union(
-    [
-      text,
-      z.strictObject({ file: text.meta({ description: 'File that holds the address.', examples: ['webhook-url'] }) }),
-    ],
-    { error: `must be an address such as \`${example}\`, or \`{file: path}\`` },
-  );
+  z.union([text, fileThatHolds('address', 'webhook-url')], {
+    error: `must be an address such as \`${example}\`, or \`{file: path}\``,
+  });
 
 const byVocabulary = <T extends z.ZodType>(value: T, what: string, examples: [unknown, unknown, unknown]) =>
   z.strictObject(
