@@ -85,11 +85,7 @@ const login = (passwordWords: string, usual: object = {}) =>
 
 const shared = keysOf(
   {
-    dialect: [
-      z.enum(['auto', 'entity', 'form']),
-      'Form in which the portal takes fields; detected by default.',
-      'form',
-    ],
+    dialect: [z.enum(['auto', 'entity', 'form']), 'How the portal takes fields; detected by default.', 'form'],
     importTimeout: [durationText, 'How long a datastore import may take.', '1h'],
     vocabularies: [
       byVocabulary(count, 'Number of the vocabulary of', [1, 2, 3]),
@@ -138,11 +134,7 @@ const embedded = z.strictObject({
       users: [text, 'Users file.', 'portal-users.yaml'],
       dataDir: [text, 'Its data folder; default `portal/<name>` in the state folder.', '/var/lib/sluice/portal'],
       attachWait: [durationText, 'How long the reply to an upload waits for its import.', '5s'],
-      publicUrl: [
-        baseUrl,
-        'Public address behind a proxy; with https, cookies are secure.',
-        'https://data.example.org',
-      ],
+      publicUrl: [baseUrl, 'Its address behind a proxy; with https, cookies are secure.', 'https://data.example.org'],
       trustedProxies,
       roles: [
         z.record(roleName, z.array(z.enum(permissions))),
@@ -169,11 +161,7 @@ const remote = z
     ...shared,
     ...keysOf(
       {
-        token: [
-          secret,
-          'Access token instead of a password, as a reference, if the portal supports it.',
-          '${SLUICE_TOKEN}',
-        ],
+        token: [secret, 'Access token instead of a password, as a reference, where supported.', '${SLUICE_TOKEN}'],
         concurrency: [...concurrency, 2],
         requestsPerSecond: [z.number().min(0), rateText('Without it, the rate begins at 10, rises'), 2],
       },
