@@ -1,6 +1,6 @@
 // Fills what nobody wrote of a dataset from its tables: the time and area that they cover, and what their columns hold.
 import { hash } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile, rm, stat, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { datasetFields, fieldItems, resourceFields } from '../../dataset-api/fields.ts';
 import type { DatasetMetadata } from '../../dataset-api/metadata.ts';
@@ -12,10 +12,13 @@ import { fingerprintFile } from '../../sources/drop/fingerprint.ts';
 import { withFields } from '../../sources/gather/dataset-wish.ts';
 import { WishList } from '../../sources/wish-list.ts';
 import { type MeasuredColumn, type MeasuredTable, measureTable } from '../../tables/measure/measure.ts';
-import { unless, writeDurably } from '../../util/durable.ts';
+import { gone, unless, writeDurably } from '../../util/durable.ts';
 import { parsedJson } from '../../util/json.ts';
 import { makeFolder } from '../../util/make-folder.ts';
 import { plural } from '../../util/plural.ts';
+
+/** What is known of a file is forgotten when no run has measured it for so long, milliseconds. */
+const forgottenMs = 30 * 86_400_000;
 
 interface MeasureTools {
   /** Holds `measured/`, what is known of files, and `plans/`. */
@@ -31,6 +34,7 @@ export const measuredWishes = async (wishes: WishList, tools: MeasureTools): Pro
   try {
     for await (const page of wishes.pages())
       for (const wish of page) await list.add(measured(wish, await tablesOf(wish, tools), tools.isWhole));
+    await sweep(join(tools.stateDir, 'measured'));
     return list;
   } catch (error) {
     await list.close();
@@ -138,7 +142,11 @@ const tableOf = async (
   const path = join(dir, `${hash('sha256', JSON.stringify(task))}.json`);
   const kept = parsedJson(await unless(readFile(path, 'utf8'), ['ENOENT'], '')) as Kept | undefined; // written below
   const facts = await fingerprintFile(source.path, kept?.facts ?? null, signal);
-  if (facts === kept?.facts) return kept.table;
+  if (facts === kept?.facts) {
+    const now = new Date();
+    await unless(utimes(path, now, now), gone, undefined);
+    return kept.table;
+  }
   const table = kept?.facts.sha256 === facts.sha256 ? kept.table : await measureTable(task, signal);
   await makeFolder(dir, 0o700);
   await writeDurably(path, JSON.stringify({ facts, table } satisfies Kept));
@@ -149,3 +157,11 @@ interface Kept {
   facts: Awaited<ReturnType<typeof fingerprintFile>>;
   table: MeasuredTable;
 }
+
+const sweep = async (dir: string): Promise<void> => {
+  for (const name of await unless(readdir(dir), gone, [])) {
+    const path = join(dir, name);
+    const stats = await unless(stat(path), gone, null); // another process may have removed it just now
+    if (stats !== null && Date.now() - stats.mtimeMs > forgottenMs) await rm(path, { force: true });
+  }
+};

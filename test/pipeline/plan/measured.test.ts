@@ -1,7 +1,11 @@
-import { describe, expect, it } from 'vitest';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import type { DatasetWish } from '../../../src/model/wish.ts';
-import { measured } from '../../../src/pipeline/plan/measured.ts';
+import { measured, measuredWishes } from '../../../src/pipeline/plan/measured.ts';
 import { datasetWish } from '../../../src/sources/gather/dataset-wish.ts';
+import { WishList } from '../../../src/sources/wish-list.ts';
 import type { MeasuredColumn } from '../../../src/tables/measure/measure.ts';
 
 const column = (name: string, kind: MeasuredColumn['kind'], least: string, most: string): MeasuredColumn => ({
@@ -62,4 +66,33 @@ describe('what a table covers', () => {
   it('is not told of a dataset by some of its tables', () => {
     expect(fieldsOf([column('date', 'date', '2024-01-01', '2024-02-01')], false)).toEqual(wish.fields);
   });
+});
+
+it('what is known of files is kept while runs measure them, and swept later', async () => {
+  const stateDir = mkdtempSync(join(tmpdir(), 'sluice-measured-'));
+  onTestFinished(() => rmSync(stateDir, { recursive: true }));
+  const path = join(stateDir, 'r.csv');
+  const known = join(stateDir, 'measured');
+  const resources = wish.resources.map((each) => ({ ...each, source: { kind: 'file', path, name: 'r.csv' } as const }));
+  const measure = async (): Promise<void> => {
+    const tools = { stateDir, signal: new AbortController().signal, isWhole: true };
+    const list = await measuredWishes(WishList.of([{ ...wish, resources }]), tools);
+    await list.close();
+  };
+  const age = (name: string, days: number): void => {
+    const at = Date.now() / 1000 - days * 86_400;
+    utimesSync(join(known, name), at, at);
+  };
+  writeFileSync(path, 'a,b\n1,2\n');
+  await measure();
+  const [name = ''] = readdirSync(known);
+  const kept = JSON.parse(readFileSync(join(known, name), 'utf8'));
+  kept.facts.hashedAt += 60_000; // long after the file was written: it is not read again
+  writeFileSync(join(known, name), JSON.stringify(kept));
+  for (const other of ['gone.json', 'lately.json']) writeFileSync(join(known, other), '{}');
+  age('gone.json', 31);
+  age('lately.json', 29);
+  age(name, 31);
+  await measure();
+  expect(readdirSync(known).sort()).toEqual(['lately.json', name].sort());
 });
