@@ -5,36 +5,31 @@ import type { DatasetMetadata } from '../../dataset-api/metadata.ts';
 import { catalogueAccess, euAddress, frequencyCode, licenseAddress } from '../../dataset-api/values.ts';
 import { defined } from '../../util/json.ts';
 import { isLink } from './describe.ts';
-import {
-  addressOf,
-  type DatasetView,
-  type Entry,
-  type ExportedPortal,
-  listed,
-  listOf,
-  momentOf,
-  printable,
-  type ResourceView,
-} from './package.ts';
+import type { DatasetView, Entry, ExportedPortal, ResourceView } from './package.ts';
+import { addressOf, listed, listOf, momentOf, printable } from './package.ts';
 import type { Finding } from './record.ts';
 
 type Shown = Partial<DatasetMetadata>;
 
-export const dcatUs1Head = {
-  '@context': 'https://project-open-data.cio.gov/v1.1/schema/catalog.jsonld',
-  '@type': 'dcat:Catalog',
-  conformsTo: 'https://project-open-data.cio.gov/v1.1/schema',
-  describedBy: 'https://project-open-data.cio.gov/v1.1/schema/catalog.json',
-};
+/** A public dataset with its entry by DCAT-US 1.1, of which the other catalogues take what they share. */
+interface PublicDataset extends NonNullable<DatasetView['dataset']> {
+  entry: Entry;
+  /** Its distributions, with size and checksum of files that are here and are those of the portal. */
+  files: { file: Entry; bytes: number | undefined; sha256: string | undefined }[];
+}
 
-/** A dataset by DCAT-US 1.1; null for one that is not public. */
-export const dcatUs1Entry = ({ record, dataset, resources }: DatasetView, portal: ExportedPortal): Entry | null => {
+/** What all catalogues say of a dataset, made once; null for one that is not public. */
+export const publicDataset = (
+  { record, dataset, resources }: DatasetView,
+  portal: ExportedPortal,
+): PublicDataset | null => {
   if (dataset === null || record.removed !== null || !dataset.published) return null;
   const { node, title, shown } = dataset;
   const { tags = [], topics = [], themes = [], groups = [] } = shown;
   // A level that is not known is none that opens anything.
   const unsaid = fieldItems(node, 'field_public_access_level').length === 0 ? 'public' : 'non-public';
-  return defined({
+  const files = resources.flatMap((resource) => distributionOf(resource, portal) ?? []);
+  const entry = defined({
     '@type': 'dcat:Dataset',
     identifier: node.uuid || node.nid,
     title,
@@ -64,15 +59,20 @@ export const dcatUs1Entry = ({ record, dataset, resources }: DatasetView, portal
     describedBy: addressOf(shown.dataDictionary),
     describedByType: mediaType.test(shown.dataDictionaryType ?? '') ? shown.dataDictionaryType : undefined,
     landingPage: addressOf(shown.landingPage) ?? addressOf(node.path),
-    distribution: listed(resources.flatMap((resource) => distributionOf(resource, portal) ?? [])),
+    distribution: listed(files.map(({ file }) => file)),
   });
+  return { ...dataset, entry, files };
 };
 
-const distributionOf = ({ file, upload, link, described }: ResourceView, portal: ExportedPortal): Entry | null => {
+const distributionOf = (
+  { file, upload, link, described }: ResourceView,
+  portal: ExportedPortal,
+): PublicDataset['files'][number] | null => {
   const { title, shown, published } = described;
   const downloadURL = upload && portal.fileUrl(upload.uri);
   if (!published || (downloadURL === null && !isLink(link))) return null;
-  return defined({
+  const here = downloadURL !== null && file?.from === 'portal' ? file : undefined;
+  const entry = defined({
     '@type': 'dcat:Distribution',
     title,
     description: shown.description,
@@ -81,20 +81,13 @@ const distributionOf = ({ file, upload, link, described }: ResourceView, portal:
       ? { accessURL: addressOf(link) }
       : { downloadURL, mediaType: contentTypeOf(upload?.name ?? '') }),
   });
+  return { file: entry, bytes: here?.bytes, sha256: here?.sha256 };
 };
 
 const mediaType = /^[-\w]+\/[-\w]+(?:\.[-\w]+)*(?:[+][-\w]+)?$/;
 
-export const dcatUs3Head = {
-  '@type': 'Catalog',
-  conformsTo: { '@type': 'Standard', title: 'DCAT-US 3.0', identifier: 'https://resources.data.gov/dcat-us/3.0.0' },
-};
-
 /** A dataset by DCAT-US 3.0: what 1.1 has of it in the new classes, what 1.1 cannot hold, and of files size and checksum. */
-export const dcatUs3Entry = (view: DatasetView, portal: ExportedPortal): Entry | null => {
-  const entry = dcatUs1Entry(view, portal);
-  if (entry === null || view.dataset === null) return null;
-  const { shown } = view.dataset;
+const dcatUs3Entry = ({ entry, files, shown }: PublicDataset): Entry => {
   const { accessLevel, references: _urls, describedByType: type, isPartOf, distribution: _files, ...same } = entry;
   const { from, to = from ?? '' } = shown.temporal ?? {};
   const dictionary = addressOf(shown.dataDictionary);
@@ -116,7 +109,7 @@ export const dcatUs3Entry = (view: DatasetView, portal: ExportedPortal): Entry |
     page: documentsOf(shown)?.map(({ title, url }) => typed('Document', { title, accessURL: url })),
     landingPage: entry.landingPage && typed('Document', { title: entry.title, accessURL: entry.landingPage }),
     describedBy: dictionary && typed('Distribution', defined({ downloadURL: dictionary, mediaType: type })),
-    distribution: filesOf(view, portal)?.map(({ entry: file, bytes, sha256 }) =>
+    distribution: listed(files)?.map(({ file, bytes, sha256 }) =>
       typed('Distribution', {
         ...file,
         byteSize: bytes?.toString(),
@@ -138,30 +131,6 @@ const dateOf = (text: string): string => {
 const documentsOf = ({ relatedContent = [] }: Shown) =>
   listed(relatedContent.map(({ title, url }) => ({ title, url: addressOf(url) })).filter(({ url }) => url));
 
-/** The distributions of a dataset, with size and checksum of files that are here and are those of the portal. */
-const filesOf = ({ resources }: DatasetView, portal: ExportedPortal) =>
-  listed(
-    resources.flatMap((resource) => {
-      const entry = distributionOf(resource, portal);
-      const file = entry?.downloadURL !== undefined && resource.file?.from === 'portal' ? resource.file : undefined;
-      return entry === null ? [] : [{ entry, bytes: file?.bytes, sha256: file?.sha256 }];
-    }),
-  );
-
-export const dcatApHead = {
-  '@context': {
-    dcat: 'http://www.w3.org/ns/dcat#',
-    dct: 'http://purl.org/dc/terms/',
-    foaf: 'http://xmlns.com/foaf/0.1/',
-    vcard: 'http://www.w3.org/2006/vcard/ns#',
-    skos: 'http://www.w3.org/2004/02/skos/core#',
-    locn: 'http://www.w3.org/ns/locn#',
-    spdx: 'http://spdx.org/rdf/terms#',
-    xsd: 'http://www.w3.org/2001/XMLSchema#',
-  },
-  '@type': 'dcat:Catalog',
-};
-
 const nodeOf = (id: string | undefined): Entry | undefined => (id === undefined ? undefined : { '@id': id });
 
 const literal = (value: string | undefined, type: string): Entry | undefined =>
@@ -173,10 +142,7 @@ const dated = (value: unknown): Entry | undefined => {
 };
 
 /** A dataset by DCAT-AP 2 and 3. */
-export const dcatApEntry = (view: DatasetView, portal: ExportedPortal): Entry | null => {
-  const entry = dcatUs1Entry(view, portal);
-  if (entry === null || view.dataset === null) return null;
-  const { shown, node } = view.dataset;
+const dcatApEntry = ({ entry, files, shown, node }: PublicDataset): Entry => {
   const { fn } = entry.contactPoint as Record<string, string>;
   const mail = shown.contact?.email && `mailto:${shown.contact.email}`;
   const frequency = shown.frequency && frequencyCode(shown.frequency);
@@ -218,7 +184,7 @@ export const dcatApEntry = (view: DatasetView, portal: ExportedPortal): Entry | 
       'dct:title': title,
     })),
     'dcat:landingPage': nodeOf(entry.landingPage as string | undefined),
-    'dcat:distribution': filesOf(view, portal)?.map(({ entry: file, bytes, sha256 }) =>
+    'dcat:distribution': listed(files)?.map(({ file, bytes, sha256 }) =>
       defined({
         '@type': 'dcat:Distribution',
         'dct:title': file.title,
@@ -238,34 +204,81 @@ export const dcatApEntry = (view: DatasetView, portal: ExportedPortal): Entry | 
   });
 };
 
-/** What each catalogue cannot hold of a dataset: keys of a manifest, or parts of them. */
-const lacking: Readonly<Record<string, (shown: Shown, said: ReadonlySet<string>) => string[]>> = {
-  'catalogue.json': (shown, said) => [
-    ...among(said, 'summary', 'author', 'granularity', 'additionalInfo'),
-    ...(shown.license && !licenseAddress(shown.license) ? ['license'] : []),
-    ...(shown.spatial?.wkt && shown.spatial.label ? ['spatial.label'] : []),
-    ...(shown.relatedContent ? ['titles of relatedContent'] : []),
-    ...dictionaryOf(shown),
-  ],
-  'dcat-us-3.json': (shown, said) => [
-    ...among(said, 'summary', 'granularity', 'additionalInfo'),
-    ...dictionaryOf(shown),
-  ],
-  'dcat-ap.jsonld': (_shown, said) =>
-    among(said, 'summary', 'granularity', 'additionalInfo', 'dataDictionary', 'dataDictionaryType'),
-};
+interface Catalogue {
+  file: string;
+  /** What stands before the datasets, which are under `key`. */
+  head: (portal: ExportedPortal) => object;
+  key: string;
+  entryOf: (dataset: PublicDataset) => Entry;
+  /** What it cannot hold of a dataset: keys of a manifest, or parts of them. */
+  lacks: (shown: Shown) => string[];
+}
 
-const among = (said: ReadonlySet<string>, ...keys: string[]): string[] => keys.filter((key) => said.has(key));
+const titleOf = ({ name }: ExportedPortal) => ({ title: name, description: `Datasets of ${name}` });
+
+/** The catalogues of an export. */
+export const catalogues: readonly Catalogue[] = [
+  {
+    file: 'catalogue.json',
+    key: 'dataset',
+    head: () => ({
+      '@context': 'https://project-open-data.cio.gov/v1.1/schema/catalog.jsonld',
+      '@type': 'dcat:Catalog',
+      conformsTo: 'https://project-open-data.cio.gov/v1.1/schema',
+      describedBy: 'https://project-open-data.cio.gov/v1.1/schema/catalog.json',
+    }),
+    entryOf: ({ entry }) => entry,
+    lacks: (shown) => [
+      ...among(shown, 'summary', 'author', 'granularity', 'additionalInfo'),
+      ...(shown.license && !licenseAddress(shown.license) ? ['license'] : []),
+      ...(shown.spatial?.wkt && shown.spatial.label ? ['spatial.label'] : []),
+      ...(shown.relatedContent ? ['titles of relatedContent'] : []),
+      ...dictionaryOf(shown),
+    ],
+  },
+  {
+    file: 'dcat-us-3.json',
+    key: 'dataset',
+    head: (portal) => ({
+      '@type': 'Catalog',
+      conformsTo: { '@type': 'Standard', title: 'DCAT-US 3.0', identifier: 'https://resources.data.gov/dcat-us/3.0.0' },
+      ...titleOf(portal),
+    }),
+    entryOf: dcatUs3Entry,
+    lacks: (shown) => [...among(shown, 'summary', 'granularity', 'additionalInfo'), ...dictionaryOf(shown)],
+  },
+  {
+    file: 'dcat-ap.jsonld',
+    key: 'dcat:dataset',
+    head: (portal) => ({
+      '@context': {
+        dcat: 'http://www.w3.org/ns/dcat#',
+        dct: 'http://purl.org/dc/terms/',
+        foaf: 'http://xmlns.com/foaf/0.1/',
+        vcard: 'http://www.w3.org/2006/vcard/ns#',
+        skos: 'http://www.w3.org/2004/02/skos/core#',
+        locn: 'http://www.w3.org/ns/locn#',
+        spdx: 'http://spdx.org/rdf/terms#',
+        xsd: 'http://www.w3.org/2001/XMLSchema#',
+      },
+      '@type': 'dcat:Catalog',
+      'dct:title': titleOf(portal).title,
+      'dct:description': titleOf(portal).description,
+    }),
+    entryOf: dcatApEntry,
+    lacks: (shown) => among(shown, 'summary', 'granularity', 'additionalInfo', 'dataDictionary', 'dataDictionaryType'),
+  },
+];
+
+const among = (shown: Shown, ...keys: string[]): string[] => keys.filter((key) => key in shown);
 
 const dictionaryOf = ({ dataDictionary }: Shown): string[] =>
   dataDictionary !== undefined && addressOf(dataDictionary) === undefined ? ['dataDictionary'] : [];
 
 /** What the catalogues lack of a public dataset; none where they have everything. */
-export const catalogueFindings = ({ record, dataset }: DatasetView): (Finding & { resource: null })[] => {
-  if (dataset === null || record.removed !== null || !dataset.published) return [];
-  const { shown, fields } = dataset;
-  const parts = Object.entries(lacking).flatMap(([file, lacksOf]) => {
-    const all = [...lacksOf(shown, new Set(Object.keys(shown))), ...Object.keys(fields)];
+export const catalogueFindings = ({ shown, fields }: PublicDataset): (Finding & { resource: null })[] => {
+  const parts = catalogues.flatMap(({ file, lacks }) => {
+    const all = [...lacks(shown), ...Object.keys(fields)];
     return all.length > 0 ? [`${file} lacks ${all.join(', ')}`] : [];
   });
   return parts.length > 0 ? [{ code: 'catalogue-lacks', resource: null, message: printable(parts.join('; ')) }] : [];

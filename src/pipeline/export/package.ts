@@ -27,8 +27,6 @@ export type ExportedPortal = Pick<Portal, 'name' | 'fileUrl'>;
 export interface ResourceView extends ExportedResource {
   upload: Upload | null;
   link: string;
-  /** Address of a file that was not requested; null for one that was, or is none. */
-  url: string | null;
   /** Where a manifest has it from; a file that was left out is fetched from where it is. Null where it has it from nowhere. */
   source: { file?: string; url?: string; link?: string } | null;
   described: Described<ResourceMetadata>;
@@ -54,7 +52,7 @@ export const viewOf = (folder: string, record: DatasetRecord, portal: ExportedPo
     const elsewhere = isLink(link) ? { link } : null;
     const here = file && { file: `${datasetsName}/${folder}/${file.path}` };
     const source: ResourceView['source'] = here ?? (url === null ? elsewhere : { url });
-    return { ...resource, upload, link, url, source, described: describeResource(node, record, source?.link ?? '') };
+    return { ...resource, upload, link, source, described: describeResource(node, record, source?.link ?? '') };
   }),
 });
 
@@ -89,7 +87,7 @@ const describedPackage = ({ node, title, shown }: NonNullable<DatasetView['datas
   };
 };
 
-const packageResource = ({ name, file, table, url, link, described }: ResourceView): Entry => {
+const packageResource = ({ name, file, table, source, link, described }: ResourceView): Entry => {
   const columns = [...new Set(table?.columns ?? [])].map((column) => ({ name: column, type: 'string' }));
   return defined({
     name,
@@ -97,7 +95,7 @@ const packageResource = ({ name, file, table, url, link, described }: ResourceVi
     description: described.shown.description,
     format: described.shown.format,
     ...(file === null
-      ? placeOf(url ?? link)
+      ? placeOf(source?.url ?? link)
       : {
           ...{ path: file.path, mediatype: contentTypeOf(file.name) },
           ...{ bytes: file.bytes, hash: `sha256:${file.sha256}` },
@@ -122,14 +120,12 @@ export const findingsOf = (view: DatasetView): (Finding & { resource: string | n
       return found.map((finding) => ({ ...finding, resource: resource.name }));
     }),
   ];
-  return all.map((finding) => ({ ...finding, message: lineOf(finding.message) }));
+  // A portal decides what its names are made of, and how long they are.
+  return all.map((finding) => ({ ...finding, message: [...printable(finding.message)].slice(0, 500).join('') }));
 };
 
-/** A portal decides what its names are made of, … */
+/** A text that may hold names of the portal, without what a terminal would obey. */
 export const printable = (message: string): string => message.replaceAll(/\p{C}+/gu, '_');
-
-/** … and how long they are. */
-const lineOf = (message: string): string => [...printable(message)].slice(0, 500).join('');
 
 const manifestLacks = ({ link, upload }: ResourceView): Finding => {
   const none = upload === null ? 'it has neither file nor link' : 'its file could not be exported';
@@ -153,14 +149,13 @@ const manifestResource = (resource: ResourceView): Entry | null => {
   const { name, source, described } = resource;
   if (source === null) return null;
   const { published, fields } = keptParts(described);
-  const how = source.link === undefined ? importOf(resource) : undefined;
   return defined({
     id: name,
     title: described.title,
     ...source,
     ...described.metadata,
     published,
-    import: how,
+    import: source.link === undefined ? importOf(resource) : undefined,
     fields,
   });
 };

@@ -1,15 +1,7 @@
 // The files of a whole export, made of one look at every package: catalogues, the manifest, and the findings.
 import { join } from 'node:path';
 import { yamlItem } from '../../model/yaml/document.ts';
-import {
-  catalogueFindings,
-  dcatApEntry,
-  dcatApHead,
-  dcatUs1Entry,
-  dcatUs1Head,
-  dcatUs3Entry,
-  dcatUs3Head,
-} from './catalogues.ts';
+import { catalogueFindings, catalogues, publicDataset } from './catalogues.ts';
 import { ckanActions } from './ckan.ts';
 import { datasetsName, openWhole, records, sizeOf, writeWhole } from './folder.ts';
 import { type DatasetView, type ExportedPortal, findingsOf, manifestEntry, viewOf } from './package.ts';
@@ -28,34 +20,24 @@ export type ExportTotals = Record<'datasets' | 'resources' | 'files' | 'bytes' |
 interface Document {
   file: string;
   head: string;
-  /** What it holds of a dataset; '' where it holds nothing. */
-  entry: (view: DatasetView) => string;
+  /** What it holds of a dataset; '' where it holds nothing. `listed`: as catalogues have it. */
+  entry: (view: DatasetView, listed: ReturnType<typeof publicDataset>) => string;
   /** In front of an entry, by how many are before it, and after all of them. */
   before: (entries: number) => string;
   end: (entries: number) => string;
 }
 
 const documentsOf = (name: string, portal: ExportedPortal): Document[] => {
-  const list = (file: string, key: string, head: object, entryOf: typeof dcatUs1Entry): Document => ({
-    file,
-    head: `${JSON.stringify(head).slice(0, -1)},"${key}":[`,
-    entry: (view) => {
-      const entry = entryOf(view, portal);
-      return entry === null ? '' : JSON.stringify(entry);
-    },
-    before: (entries) => (entries === 0 ? '\n' : ',\n'),
-    end: () => '\n]}\n',
-  });
   const actions = ckanActions(portal);
-  const [title, description] = [portal.name, `Datasets of ${portal.name}`];
   return [
-    list('catalogue.json', 'dataset', dcatUs1Head, dcatUs1Entry),
-    list('dcat-us-3.json', 'dataset', { ...dcatUs3Head, title, description }, dcatUs3Entry),
-    list(
-      'dcat-ap.jsonld',
-      'dcat:dataset',
-      { ...dcatApHead, 'dct:title': title, 'dct:description': description },
-      dcatApEntry,
+    ...catalogues.map(
+      ({ file, head, key, entryOf }): Document => ({
+        file,
+        head: `${JSON.stringify(head(portal)).slice(0, -1)},"${key}":[`,
+        entry: (_, listed) => (listed === null ? '' : JSON.stringify(entryOf(listed))),
+        before: (entries) => (entries === 0 ? '\n' : ',\n'),
+        end: () => '\n]}\n',
+      }),
     ),
     {
       file: 'ckan-batch.jsonl',
@@ -104,10 +86,12 @@ export const writeSummary = async (
   }
   for await (const { folder, record } of records(root)) {
     const view = viewOf(folder, record, portal);
+    const listed = publicDataset(view, portal);
     await onDataset(view);
-    await count(root, view, totals, places);
+    const found = [...(listed ? catalogueFindings(listed) : []), ...findingsOf(view)];
+    await count(root, view, { found, totals, places });
     for (const document of documents) {
-      const entry = document.entry(view);
+      const entry = document.entry(view, listed);
       if (entry === '') continue;
       await document.stream.write(document.before(document.entries++) + entry);
     }
@@ -121,16 +105,16 @@ export const writeSummary = async (
   return totals;
 };
 
+type Found = ReturnType<typeof findingsOf>[number];
+
 type Place = { uuid: string; dataset: string; resource: string | null; nid: string };
 
 /** Adds a dataset to the totals, and its nodes to those of the export. */
 const count = async (
   root: string,
-  view: DatasetView,
-  totals: ExportTotals,
-  places: Map<string, Place>,
+  { folder, record }: DatasetView,
+  { found, totals, places }: { found: Found[]; totals: ExportTotals; places: Map<string, Place> },
 ): Promise<void> => {
-  const { folder, record } = view;
   const { node, resources } = record;
   for (const { file } of resources) {
     const path = file && join(datasetsName, folder, file.path);
@@ -149,7 +133,7 @@ const count = async (
     const uuid = String(each.uuid ?? '').toLowerCase();
     places.set(each.nid, { uuid, dataset: folder, resource: name, nid: each.nid });
   }
-  for (const { code, message, resource } of [...catalogueFindings(view), ...findingsOf(view)])
+  for (const { code, message, resource } of found)
     totals.findings.push({ code, dataset: folder, resource, nid: nids.get(resource) ?? null, message });
 };
 
