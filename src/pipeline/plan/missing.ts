@@ -1,5 +1,4 @@
-// Items of the ledger that the manifest no longer names: renamed, in their grace period, or due for removal; and the guard
-// of whole runs. Pure.
+// What a manifest no longer names: renamed, in its grace period, or due for removal; and the guard of whole runs. Pure.
 import { itemsOfField } from '../../dataset-api/fields.ts';
 import { kindOfKey, parentKey } from '../../model/key.ts';
 import type { LedgerEntry, SentNode, SourceFingerprint } from '../../model/ledger-entry.ts';

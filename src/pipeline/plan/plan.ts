@@ -41,7 +41,6 @@ export interface KnownState {
   entries: ReadonlyMap<string, LedgerEntry>;
   /** The file of each resource as it is now, by key; null where it cannot be read (the job will report the reason). */
   sources: ReadonlyMap<string, SourceFingerprint | null>;
-  /** What we sent last, by key. */
   sent: ReadonlyMap<string, SentNode>;
   /** The portal's published nodes by uuid in lower case; null when it was not asked. */
   listed: ReadonlyMap<string, ListedNode> | null;
@@ -55,8 +54,7 @@ export type Observed = Omit<KnownState, 'sent'>;
 /** Plans one dataset with its resources, without the changes of updates, see {@link withChanges}. */
 export const planDataset = (wish: DatasetWish, known: Observed): PlannedDataset => {
   const entry = known.entries.get(wish.key);
-  const need = linkNeed(wish, entry, known) ?? nodeNeed(wish, entry, known);
-  const dataset = planned(wish, entry, need, known);
+  const dataset = planned(wish, entry, datasetNeed(wish, entry, known), known);
   const resources = wish.resources.map((resource) => planResource(resource, known));
   return { ...dataset, resources: resources.map((item) => withChangeLog(item, resources, known)) };
 };
@@ -88,24 +86,28 @@ export const withChanges = (
   return { ...explained(planned, wish), resources };
 };
 
-/** What a dataset needs for its list of resources alone; null where that is fine, or its node has work anyway. */
-const linkNeed = (wish: DatasetWish, entry: LedgerEntry | undefined, known: Observed): Need | null => {
+/** What a dataset needs for its node, or else for its list of resources alone. */
+const datasetNeed = (wish: DatasetWish, entry: LedgerEntry | undefined, known: Observed): Need => {
   const own = nodeNeed(wish, entry, known);
   const nids = wish.resources.flatMap(({ key }) => known.entries.get(key)?.nid ?? []);
-  if (own.actions.length > 0 || !entry || nids.length === 0) return null;
+  if (own.actions.length > 0 || !entry || nids.length === 0) return own;
   const { links } = entry;
-  if (links === null) return { actions: ['verify'], why: ['its list of resources is not verified'] };
+  if (links === null) return needOf('its list of resources is not verified', 'verify');
   const wished = new Set(nids);
   const held = links.filter((nid) => wished.has(nid));
   // One that is missing from the ledger's list has work anyway, and the job of the dataset links it.
-  if (held.join() === nids.filter((nid) => links.includes(nid)).join()) return null;
-  return { actions: ['update'], why: ['the order of its resources changed'] };
+  if (held.join() === nids.filter((nid) => links.includes(nid)).join()) return own;
+  return needOf('the order of its resources changed', 'update');
 };
 
 interface Need {
-  actions: PlannedAction[];
-  why: string[];
+  actions: readonly PlannedAction[];
+  why: readonly string[];
 }
+
+const noNeed: Need = { actions: [], why: [] };
+
+const needOf = (why: string, ...actions: PlannedAction[]): Need => ({ actions, why: [why] });
 
 type PlannedWish = Pick<ResourceWish, 'key' | 'title' | 'uuid' | 'published' | 'metadataFingerprint'>;
 
@@ -115,7 +117,7 @@ const planned = (
   { actions, why }: Need,
   known: Observed,
 ): PlanFileItem => ({
-  ...{ key, kind: kindOfKey(key), title, uuid, metadata, actions },
+  ...{ key, kind: kindOfKey(key), title, uuid, metadata, actions: [...actions] },
   nid: entry?.nid ?? null,
   vid: (entry && rowOf(known, entry)?.vid) || (entry?.vid ?? null),
   why: why.length > 0 ? why.join('; ') : null,
@@ -134,21 +136,17 @@ const updateChanges = (sent: SentNode | null, wish: UpdatedNode, entry: LedgerEn
 };
 
 const nodeNeed = (wish: PlannedWish, entry: LedgerEntry | undefined, known: Observed): Need => {
-  if (!entry?.nid) return { actions: ['create'], why: ['not on the portal yet'] };
-  if (entry.removed) return { actions: ['update'], why: ['it was removed and is in the manifest again'] };
+  if (!entry?.nid) return needOf('not on the portal yet', 'create');
+  if (entry.removed) return needOf('it was removed and is in the manifest again', 'update');
   const row = rowOf(known, entry);
-  if (known.listed && !row && wish.published && entry.live) {
-    return { actions: ['create'], why: ['it is no longer on the portal'] };
-  }
-  if (row && row.nid !== entry.nid) return { actions: ['verify'], why: [`it is node ${row.nid} now`] };
-  if (entry.metadataFingerprint !== wish.metadataFingerprint)
-    return { actions: ['update'], why: ['its metadata changed'] };
+  if (known.listed && !row && wish.published && entry.live) return needOf('it is no longer on the portal', 'create');
+  if (row && row.nid !== entry.nid) return needOf(`it is node ${row.nid} now`, 'verify');
+  if (entry.metadataFingerprint !== wish.metadataFingerprint) return needOf('its metadata changed', 'update');
   if (row && row.status !== (wish.published ? '1' : '0'))
-    return { actions: ['verify'], why: [`it is ${wish.published ? 'unpublished' : 'published'} on the portal`] };
-  if (row && entry.vid !== null && row.vid !== entry.vid) {
-    return { actions: ['verify'], why: [`it was edited on the portal (revision ${row.vid}, ours was ${entry.vid})`] };
-  }
-  return isProven(wish, entry) ? { actions: [], why: [] } : { actions: ['verify'], why: ['not verified as live'] };
+    return needOf(`it is ${wish.published ? 'unpublished' : 'published'} on the portal`, 'verify');
+  if (row && entry.vid !== null && row.vid !== entry.vid)
+    return needOf(`it was edited on the portal (revision ${row.vid}, ours was ${entry.vid})`, 'verify');
+  return isProven(wish, entry) ? noNeed : needOf('not verified as live', 'verify');
 };
 
 const rowOf = ({ listed }: Observed, { uuid }: LedgerEntry): ListedNode | undefined => listed?.get(uuid.toLowerCase());
@@ -164,31 +162,29 @@ const planResource = (wish: ResourceWish, known: Observed): PlanFileItem => {
   const isStanding = isRefused && entry.refused?.isReplaced === true;
   const seen = entry && (isStanding || isLate(entry)) ? { ...entry, live: true } : entry;
   const isUnfit = isStanding && entry.good === null && (entry.nid === null || entry.refused?.guard === undefined);
-  const need: Need = isUnfit ? { actions: [], why: [] } : nodeNeed(wish, seen, known);
-  const isNew = need.actions.includes('create');
+  const ofNode = isUnfit ? noNeed : nodeNeed(wish, seen, known);
+  const isNew = ofNode.actions.includes('create');
   const look = known.addresses?.get(wish.key);
   const isUnreadable = known.sources.get(wish.key) === null;
-  const own: Need = isStanding
-    ? { actions: [], why: [] }
-    : fileNeed(wish, entry, source ?? look ?? null, { isNew, isUnreadable });
+  const own = isStanding ? noNeed : fileNeed(wish, entry, source ?? look ?? null, { isNew, isUnreadable });
   const drift = known.drift?.get(wish.key);
   const file = drift === undefined || isUnfit || own.actions.includes('attach') ? own : restored(wish, drift);
-  if (file.actions.includes('attach') && wish.recipe?.mend) file.why.push('fixed while publishing (mend: safe)');
-  const both: Need = { actions: [...need.actions, ...file.actions], why: [...need.why, ...file.why] };
-  const item = planned(wish, entry, both, known);
+  const isSending = file.actions.includes('attach');
+  const fixed = isSending && wish.recipe?.mend ? ['fixed while publishing (mend: safe)'] : [];
+  const both = { actions: [...ofNode.actions, ...file.actions], why: [...ofNode.why, ...file.why, ...fixed] };
   return {
-    ...item,
-    bytes: file.actions.includes('attach') ? (source?.bytes ?? look?.bytes ?? 0) : 0,
+    ...planned(wish, entry, both, known),
+    bytes: isSending ? (source?.bytes ?? look?.bytes ?? 0) : 0,
     ...(look?.version ? { version: look.version } : {}),
     // The bytes of the source, and the recipe applied to them.
     sha256: source && (wish.recipe ? hash('sha256', `${source.sha256}@${wish.recipe.fingerprint}`) : source.sha256),
   };
 };
 
-const restored = (wish: ResourceWish, { broken, why }: FileDrift): Need => ({
-  actions: broken.file === null ? ['attach', ...(wantsImport(wish) ? (['import'] as const) : [])] : ['import'],
-  why: [why],
-});
+const importsOf = (wish: ResourceWish): PlannedAction[] => (wantsImport(wish) ? ['import'] : []);
+
+const restored = (wish: ResourceWish, { broken, why }: FileDrift): Need =>
+  broken.file === null ? needOf(why, 'attach', ...importsOf(wish)) : needOf(why, 'import');
 
 const whyAttach = (file: LedgerEntry['file'], sha256: string): string => {
   if (!file) return 'its file is not attached yet';
@@ -210,22 +206,19 @@ const fileNeed = (
   source: SourceFingerprint | AddressLook | null,
   { isNew, isUnreadable }: { isNew: boolean; isUnreadable: boolean },
 ): Need => {
-  if (wish.source.kind === 'link' || wish.source.kind === 'api') return { actions: [], why: [] };
-  const imports: PlannedAction[] = wantsImport(wish) ? ['import'] : [];
+  if (wish.source.kind === 'link' || wish.source.kind === 'api') return noNeed;
+  const imports = importsOf(wish);
   // A run leaves new files to their jobs; one that was checked and is unreadable is reported in the plan.
   if (isNew) return { actions: ['attach', ...imports], why: isUnreadable ? [unread(wish, entry)] : [] };
   const isMoved =
     wish.source.kind === 'url' && !!entry?.file && (entry.fetched?.url ?? wish.source.url) !== wish.source.url;
-  if (!source && isMoved) return { actions: ['fetch'], why: [otherAddress] };
-  if (!source) return { actions: ['attach', ...imports], why: [unread(wish, entry)] };
-  if ('why' in source) return { actions: source.isOther ? ['attach', ...imports] : ['fetch'], why: [source.why] };
-  if (!entry || !isSent(entry.file, source.sha256, wish)) {
-    return { actions: ['attach', ...imports], why: [whyAttach(entry?.file ?? null, source.sha256)] };
-  }
-  if (imports.length > 0 && (entry.datastore === 'pending' || entry.datastore === 'failed')) {
-    return { actions: imports, why: ['its import is not verified yet'] };
-  }
-  return { actions: [], why: [] };
+  if (!source && isMoved) return needOf(otherAddress, 'fetch');
+  if (!source) return needOf(unread(wish, entry), 'attach', ...imports);
+  if ('why' in source) return source.isOther ? needOf(source.why, 'attach', ...imports) : needOf(source.why, 'fetch');
+  if (!entry || !isSent(entry.file, source.sha256, wish))
+    return needOf(whyAttach(entry?.file ?? null, source.sha256), 'attach', ...imports);
+  const isUnverified = entry.datastore === 'pending' || entry.datastore === 'failed';
+  return imports.length > 0 && isUnverified ? needOf('its import is not verified yet', 'import') : noNeed;
 };
 
 type FieldChange = PlanFileItem['changes'][number];
@@ -240,9 +233,8 @@ export const nodeChanges = (sent: SentNode | null, wish: UpdatedNode): FieldChan
     changes.push({ field: 'status', from: sent.published ? 1 : 0, to: wish.published ? 1 : 0 });
   for (const field of new Set([...Object.keys(sent.fields), ...Object.keys(wish.fields)])) {
     const [from, to] = [sent.fields[field], wish.fields[field]];
-    if (field !== 'field_dataset_ref' && JSON.stringify(from) !== JSON.stringify(to)) {
+    if (field !== 'field_dataset_ref' && JSON.stringify(from) !== JSON.stringify(to))
       changes.push({ field, from: plain(from), to: plain(to) });
-    }
   }
   return changes;
 };

@@ -1,5 +1,4 @@
-// The plan of a target, page by page: wishes against the ledger, with the files as they are now; and its items as a list.
-// Memory does not grow with the source. Writes nothing.
+// The plan of a target, page by page, so that memory does not grow with the source; and its items. Writes nothing.
 import { createHash } from 'node:crypto';
 import { isChangeLog, kindOfKey, parentKey } from '../../model/key.ts';
 import type { IndexedEntry } from '../../model/ledger-entry.ts';
@@ -52,7 +51,6 @@ export interface PlannedPage {
   /** The wishes with the uuids of their nodes; one for each of `datasets`. */
   wishes: DatasetWish[];
   datasets: PlannedDataset[];
-  /** Removals in the datasets of this page. */
   removals: Removal[];
   known: KnownState;
   /** Keys of all resources of each dataset in the order of the source, also of those that are not planned. */
