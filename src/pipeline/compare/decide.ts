@@ -18,7 +18,6 @@ import {
 /** What a wish is compared with, its terms as ids. */
 export interface NodeFacts {
   entry: LedgerEntry;
-  /** The node as it is on the portal. */
   node: PortalNode;
   /** What was sent last; null where that is not known. */
   sent: SentNode | null;

@@ -1,10 +1,7 @@
-// Finds the portal nodes of wishes: by uuid, by a mapping, by exact type and title; and resources that were renamed.
+// Finds the portal nodes of wishes: by uuid, by a mapping, by exact type and title.
 import { missingFields } from '../../dataset-api/compare.ts';
-import type { ResourceWish } from '../../model/wish.ts';
-import type { NodeRow, Portal, PortalNode } from '../../portal-client/client.ts';
-import { fileOf } from '../../portal-client/replies.ts';
-import { type KnownFile, type LocalFile, type LocalTools, withLocalFile } from './local-file.ts';
-import { bearsMark, linkedNids, type NodeWish, sameUuid } from './node.ts';
+import type { NodeRow, Portal } from '../../portal-client/client.ts';
+import { bearsMark, type NodeWish, sameUuid } from './node.ts';
 
 /** What the search for one wish found. */
 export type Found =
@@ -93,53 +90,4 @@ const hiddenDraft = async (portal: Portal, wish: SoughtNode, signal: AbortSignal
   const hint =
     'publish with an account that sees all content (site manager, administrator), or `sluice publish --create-missing` if this draft was never published';
   return { nid: null, doubt: { message, hint } };
-};
-
-interface RenamedOptions {
-  portal: Portal;
-  /** Name of the manifest: only nodes whose log names it are ours. */
-  manifest: string;
-  /** Uuids that belong to some wish of the manifest. */
-  wished: ReadonlySet<string>;
-  tools: LocalTools;
-  fileOf: (wish: ResourceWish) => KnownFile;
-}
-
-/**
- * Nodes of the wishes that were not found by identity, by key: of those below the dataset that we wrote for this manifest and
- * that no wish names any more. They belong together when the last write was that of the wish, or else their bytes are the same
- * and no other node or wish has them.
- */
-export const findRenamed = async (
-  dataset: PortalNode,
-  wishes: ResourceWish[],
-  { portal, manifest, wished, tools, fileOf: knownFile }: RenamedOptions,
-): Promise<Map<string, string>> => {
-  if (wishes.length === 0) return new Map();
-  const { signal } = tools;
-  const listed = await Promise.all(linkedNids(dataset).map((nid) => portal.nodes.read(nid, signal)));
-  const nodes = listed.filter(({ uuid, log }) => !wished.has(uuid) && log.startsWith(`sluice ${manifest}/`));
-  const found = new Map<string, string>();
-  for (const { key } of wishes) {
-    const node = nodes.find((each) => bearsMark(each, key));
-    if (node) found.set(key, node.nid);
-  }
-  const taken = new Set(found.values());
-  const free = nodes.filter(({ nid }) => !taken.has(nid));
-  const same: { key: string; nid: string }[] = [];
-  for (const wish of free.length === 0 ? [] : wishes.filter(({ key }) => !found.has(key))) {
-    const sent = await withLocalFile(wish, knownFile(wish), tools, async (local) => local.sent);
-    for (const node of free)
-      if (await hasBytes(node, sent, portal, signal)) same.push({ key: wish.key, nid: node.nid });
-  }
-  const isOnly = (name: 'key' | 'nid', value: string): boolean =>
-    same.filter((each) => each[name] === value).length === 1;
-  for (const { key, nid } of same) if (isOnly('key', key) && isOnly('nid', nid)) found.set(key, nid);
-  return found;
-};
-
-const hasBytes = async (node: PortalNode, sent: LocalFile['sent'], portal: Portal, signal: AbortSignal) => {
-  const file = fileOf(node);
-  if (!sent || file?.filesize !== sent.bytes) return false;
-  return (await portal.fileHash(typeof file.uri === 'string' ? file.uri : '', signal)) === sent.sha256;
 };

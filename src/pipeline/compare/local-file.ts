@@ -29,15 +29,15 @@ export interface SentFile {
   source: SourceFingerprint;
   /** Of a table that was made: of which bytes, by which recipe. */
   from?: { sha256: string; recipe: string };
+  /** What the recipe made of the source: one without a table is sent unchanged. */
+  made?: Prepared;
 }
 
-/** The file that a recipe makes of a source; one without a table is sent unchanged. */
-export interface PreparedFile extends SentFile {
-  made: Prepared;
-}
+/** The file that a recipe makes of a source. */
+export type PreparedFile = SentFile & Required<Pick<SentFile, 'made'>>;
 
 /** The table that was made of a source; null where that is sent unchanged. */
-export const madeTable = (file: { made?: Prepared } | null): PreparedTable | null =>
+export const madeTable = (file: Pick<SentFile, 'made'> | null): PreparedTable | null =>
   file?.made?.kind === 'table' ? file.made : null;
 
 /** Where tables are made, each while its job runs, and the limits of files and rows, bytes. */
@@ -144,15 +144,14 @@ export const withLocalFile = async <T>(
     if (local.sent || local.source === null) return await work(local);
     return await withSentFile(local.wish, local.source, tools, (file, table) => {
       if (file === null) return work(local);
-      const sent = { ...sizeOf(file.source), ...(file.from ? { from: file.from } : {}) };
+      const { from, source } = file;
+      const sent = { bytes: source.bytes, sha256: source.sha256, ...(from && { from }) };
       return work({ ...local, sent, table: table && shapeOfTable(file.path, table, tools.signal) });
     });
   } finally {
     if (wish.source.kind === 'url') await tools.fetched.remove(place);
   }
 };
-
-const sizeOf = ({ bytes, sha256 }: SourceFingerprint) => ({ bytes, sha256 });
 
 /** The source on this host. Its bytes are not fetched where the published version is the current one. */
 const sourceOf = async (
@@ -176,7 +175,7 @@ const sourceOf = async (
   const { rows, rowsDropped: lost } = entry;
   return {
     ...{ wish, source: entry.source, fetched: entry.fetched },
-    sent: { bytes, sha256, ...(from ? { from } : {}) },
+    sent: { bytes, sha256, ...(from && { from }) },
     table: rows === null ? null : { rows: rows + lost, columns: null, dropped: async () => lost },
   };
 };
@@ -186,22 +185,18 @@ export const withSentFile = async <T>(
   wish: ResourceWish,
   source: SourceFingerprint,
   tools: TableLimits & { signal: AbortSignal },
-  work: (file: (SentFile & { made?: Prepared }) | null, table: TableReport | null) => Promise<T>,
+  work: (file: SentFile | null, table: TableReport | null) => Promise<T>,
 ): Promise<T> => {
   if (wish.source.kind !== 'file') return work(null, null);
   const { recipe } = wish;
   const { signal, maxRowBytes: rowBytes } = tools;
   const raw: SentFile = { path: wish.source.path, name: wish.source.name, source };
-  const file: (SentFile & { made?: Prepared }) | null = recipe
-    ? await orNull(prepareFile(raw, { ...wish, recipe }, tools, { label: randomUUID(), rejects: null }))
-    : raw;
+  const how = { label: randomUUID(), rejects: null };
+  const file = recipe ? await orNull(prepareFile(raw, { ...wish, recipe }, tools, how)) : raw;
   const made = madeTable(file);
   try {
-    const isTable = file !== null && isTabular(file.name);
-    return await work(
-      file,
-      isTable ? await orNull(checkTable(file.path, { signal, rowBytes, ...made?.reading })) : null,
-    );
+    if (file === null || !isTabular(file.name)) return await work(file, null);
+    return await work(file, await orNull(checkTable(file.path, { signal, rowBytes, ...made?.reading })));
   } finally {
     if (made) await removePreparedFile(made.path);
   }

@@ -3,14 +3,15 @@ import { PortalError, PortalLoginError } from '../../model/errors.ts';
 import { type LedgerEntry, newEntry, type SourceFingerprint } from '../../model/ledger-entry.ts';
 import type { Target } from '../../model/redis-keys.ts';
 import type { DatasetWish, ResourceWish } from '../../model/wish.ts';
-import type { Portal } from '../../portal-client/client.ts';
+import type { Portal, PortalNode } from '../../portal-client/client.ts';
+import { fileOf } from '../../portal-client/replies.ts';
 import type { Fetcher } from '../../sources/fetch/fetch.ts';
 import type { Ledger } from '../../state/ledger.ts';
 import { eachAtOnce } from '../../util/concurrency.ts';
 import { ownersOf, withKnownNames, withKnownUuids } from '../plan/known-wish.ts';
-import { type FindOptions, type Found, findNode, findRenamed } from './find.ts';
-import { type KnownFile, type LocalTools, withLocalFile } from './local-file.ts';
-import { type NodeWish, nodeOf } from './node.ts';
+import { type FindOptions, type Found, findNode } from './find.ts';
+import { type KnownFile, type LocalFile, type LocalTools, withLocalFile } from './local-file.ts';
+import { bearsMark, linkedNids, type NodeWish, nodeOf } from './node.ts';
 import { observe } from './observe.ts';
 import { type Proof, proveGroups, proveLinks, proveNodeOnly, proveResource } from './prove.ts';
 
@@ -32,7 +33,6 @@ export interface ReconcileOptions extends LocalTools {
   find: FindOptions | null;
   /** Download and hash the files. */
   content: boolean;
-  /** Datasets at once. */
   concurrency: number;
 }
 
@@ -88,13 +88,7 @@ const reconcileDataset = async (all: Reconciling, wish: DatasetWish): Promise<Re
   if (all.find?.byTitle === false && proof?.node) {
     // Those that were not found may be our nodes below the dataset that hold the same bytes.
     const lost = wish.resources.filter((_, at) => resources[at]?.found.how === 'none');
-    const { portal, wished, target } = all;
-    const fileOf = (resource: ResourceWish): KnownFile => knownFile(all, resource);
-    const renamed = await findRenamed(proof.node, lost, {
-      ...{ portal, wished, fileOf },
-      manifest: target.manifest,
-      tools: all,
-    });
+    const renamed = await findRenamed(all, proof.node, lost);
     for (const [at, resource] of wish.resources.entries()) {
       const under = renamed.get(resource.key);
       if (under !== undefined) resources[at] = await proveFound(all, resource, { how: 'content', nid: under });
@@ -108,6 +102,45 @@ const reconcileDataset = async (all: Reconciling, wish: DatasetWish): Promise<Re
     ...result,
     proof: result.proof && { ...result.proof, node: null },
   }));
+};
+
+/**
+ * Nodes of resources that were not found by identity, by key: of those below the dataset that we wrote for this manifest and
+ * that no wish names any more. They belong together when the last write was that of the wish, or else their bytes are the same
+ * and no other node or wish has them.
+ */
+const findRenamed = async (
+  all: Reconciling,
+  dataset: PortalNode,
+  wishes: ResourceWish[],
+): Promise<Map<string, string>> => {
+  const { portal, signal, wished, target } = all;
+  const found = new Map<string, string>();
+  if (wishes.length === 0) return found;
+  const listed = await Promise.all(linkedNids(dataset).map((nid) => portal.nodes.read(nid, signal)));
+  const nodes = listed.filter(({ uuid, log }) => !wished.has(uuid) && log.startsWith(`sluice ${target.manifest}/`));
+  for (const { key } of wishes) {
+    const node = nodes.find((each) => bearsMark(each, key));
+    if (node) found.set(key, node.nid);
+  }
+  const taken = new Set(found.values());
+  const free = nodes.filter(({ nid }) => !taken.has(nid));
+  const same: { key: string; nid: string }[] = [];
+  for (const wish of free.length === 0 ? [] : wishes.filter(({ key }) => !found.has(key))) {
+    const sent = await withLocalFile(wish, knownFile(all, wish), all, async (local) => local.sent);
+    for (const node of free)
+      if (await hasBytes(node, sent, portal, signal)) same.push({ key: wish.key, nid: node.nid });
+  }
+  const isOnly = (name: 'key' | 'nid', value: string): boolean =>
+    same.filter((each) => each[name] === value).length === 1;
+  for (const { key, nid } of same) if (isOnly('key', key) && isOnly('nid', nid)) found.set(key, nid);
+  return found;
+};
+
+const hasBytes = async (node: PortalNode, sent: LocalFile['sent'], portal: Portal, signal: AbortSignal) => {
+  const file = fileOf(node);
+  if (!sent || file?.filesize !== sent.bytes) return false;
+  return (await portal.fileHash(typeof file.uri === 'string' ? file.uri : '', signal)) === sent.sha256;
 };
 
 const proveFound = async (all: Reconciling, wish: ResourceWish, found: Reconciled['found']): Promise<Reconciled> => {
