@@ -20,8 +20,7 @@ export const ckanActions = (portal: ExportedPortal): ((view: DatasetView) => Ent
   const isFirst = (id: string): boolean => !seen.has(id) && seen.add(id) !== undefined;
   const collection = (kind: 'organization' | 'group', title: string): { name: string; actions: Entry[] } => {
     const name = nameOf(title);
-    const actions = isFirst(`${kind} ${name}`) ? [{ action: `${kind}_create`, data: { name, title } }] : [];
-    return { name, actions };
+    return { name, actions: isFirst(`${kind} ${name}`) ? [{ action: `${kind}_create`, data: { name, title } }] : [] };
   };
   const idOf = (uuid: unknown, place: string): string => {
     const own = String(uuid ?? '').toLowerCase();
@@ -30,9 +29,7 @@ export const ckanActions = (portal: ExportedPortal): ((view: DatasetView) => Ent
   return ({ folder, record, dataset, resources }) => {
     if (dataset === null || record.removed !== null) return [];
     const { groups = [portal.name] } = dataset.shown;
-    const [owner, ...others] = groups
-      .map(String)
-      .map((title, at) => collection(at === 0 ? 'organization' : 'group', title));
+    const [owner, ...others] = groups.map((title, at) => collection(at === 0 ? 'organization' : 'group', `${title}`));
     const shown = resources.filter(({ described, upload, link }) => described.published && (upload || isLink(link)));
     const files = shown.map((resource) => ({
       ...resource,

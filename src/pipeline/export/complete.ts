@@ -12,7 +12,6 @@ import { datasetFolders, datasetsName, records, slugName, takenNames } from './f
 import type { Listing } from './listing.ts';
 import type { DatasetRecord } from './record.ts';
 
-/** Datasets with resources that their lists lack, exported again at once. */
 const straysAtOnce = 4;
 
 type Exported = { folder: string; record: DatasetRecord };
@@ -67,9 +66,8 @@ export const exportStrays = async (
     const parents = targetsOf(node, 'field_dataset_ref').filter((parent) => listing.datasets[parent]);
     if (parents.length === 0) alone.push(nid);
     // A dataset that could not be exported is exported with its resources another time.
-    for (const parent of parents.filter((one) => folders.has(one))) {
+    for (const parent of parents.filter((one) => folders.has(one)))
       more.set(parent, [...(more.get(parent) ?? []), nid]);
-    }
   });
   const byNumber = (a: string, b: string): number => Number(a) - Number(b);
   const taken = takenNames(await datasetFolders(order.folder));
@@ -106,9 +104,8 @@ export const completeRecords = async (
   let tables = 0;
   const flush = async (): Promise<void> => {
     await addTables(tools, waiting);
-    for (const { folder, record } of waiting) {
+    for (const { folder, record } of waiting)
       await writeRecord(join(root, datasetsName, folder), folder, record, portal);
-    }
     [waiting, tables] = [[], 0];
   };
   for await (const { folder, record } of records(root)) {
@@ -127,14 +124,11 @@ export const completeRecords = async (
   await flush();
 };
 
-const termFields = ['field_tags', 'field_topic', 'field_format'];
-
 const termsIn = ({ node, resources }: DatasetRecord): string[] =>
   [...(node ? [node] : []), ...resources.map((resource) => resource.node)].flatMap((each) =>
-    termFields.flatMap((field) => tidsOf(each, field)),
+    ['field_tags', 'field_topic', 'field_format'].flatMap((field) => tidsOf(each, field)),
   );
 
-/** True for a table whose rows and columns in the datastore are not known yet. */
 const lacksTable = ({ node, table }: DatasetRecord['resources'][number]): boolean =>
   table === undefined && isTabular(uploadOf(node)?.name ?? '') && Boolean(node.uuid);
 

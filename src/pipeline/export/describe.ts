@@ -50,7 +50,11 @@ export const describeDataset = (node: ExportedNode, names: Names): Described<Dat
     datasetValues(node, {
       tags: termsOf(node, 'field_tags', names, findings),
       topics: termsOf(node, 'field_topic', names, findings),
-      groups: groupsOf(node, names, findings),
+      groups: targetsOf(node, 'og_group_ref').flatMap((nid) => {
+        const message = `group ${nid} is not listed by the portal`;
+        if (!names.groups[nid]) findings.push({ code: 'group-unknown', message });
+        return names.groups[nid] ?? [];
+      }),
     }),
   );
   const faulty = new Set(datasetMetadataFaults(shown).map(({ path }) => path[0]));
@@ -190,13 +194,6 @@ const termsOf = (node: ExportedNode, field: string, { terms }: Names, findings: 
     const message = `term ${tid} in ${field} has no name that the portal shows, as one in a wrong vocabulary`;
     if (!terms[tid]) findings.push({ code: 'term-unknown', message });
     return terms[tid] ?? [];
-  });
-
-const groupsOf = (node: ExportedNode, { groups }: Names, findings: Finding[]): string[] =>
-  targetsOf(node, 'og_group_ref').flatMap((nid) => {
-    const message = `group ${nid} is not listed by the portal`;
-    if (!groups[nid]) findings.push({ code: 'group-unknown', message });
-    return groups[nid] ?? [];
   });
 
 /** True for an address that a link of a manifest takes. */

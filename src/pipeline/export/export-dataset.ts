@@ -58,9 +58,8 @@ export const exportDataset = async (tools: ExportTools, wanted: DatasetOrder): P
   await sweep(folder);
   const known = await readRecord(folder);
   const found = nid === null ? null : await portal.nodes.visible(nid, signal);
-  if (nid !== null && found === null) {
+  if (nid !== null && found === null)
     return known && { record: await markRemoved(tools, { order, folder: name, record: known }), replaced: [] };
-  }
   const before = known ?? nothing;
   const node = found && cleanNode(found);
   const findings: Finding[] = [];
@@ -76,11 +75,9 @@ export const exportDataset = async (tools: ExportTools, wanted: DatasetOrder): P
     sum.of += expected;
     tools.moved(sum.bytes, sum.of);
   };
+  const store: FileStore = { ...tools, folder, got, order, taken, here };
   await eachAtOnce(resources, resourcesAtOnce, async (resource) => {
-    const { file, findings: found } = await storedFile(
-      { ...tools, folder, got },
-      { order, taken, node: resource.node, here },
-    );
+    const { file, findings: found } = await storedFile(store, resource.node);
     resource.file = file;
     resource.findings.push(...found);
   });
@@ -169,14 +166,12 @@ const oddities = (node: ExportedNode, dataset: ExportedNode | null, listed: Read
   const add = (code: Finding['code'], message: string): void => void findings.push({ code, message });
   if (dataset === null) add('no-dataset', 'belongs to no readable dataset, so it is not in manifest.yaml');
   else if (!listed.has(node.nid)) add('not-in-list', 'refers to a dataset that does not list it');
-  if (parents.length > 1) {
+  if (parents.length > 1)
     add('in-several-datasets', `is in ${parents.length} datasets (${parents.join(', ')}), and exported with each`);
-  }
   if (contents.length > 1) add('several-contents', 'has more than one of file, link and API');
   if (contents.length === 0) add('empty-resource', 'has neither file nor link');
-  if (upload === null && remote) {
+  if (upload === null && remote)
     add('remote-file', `links to the remote file ${linkOf(node).slice(0, 200)}; the manifest has it as a link`);
-  }
   return { name: '', node, file: null, findings };
 };
 
@@ -190,17 +185,16 @@ const named = (resources: ExportedResource[], before: DatasetRecord): ExportedRe
   });
 };
 
-interface FileOrder {
+interface FileStore extends FileTools {
   order: ExportOrder;
-  node: ExportedNode;
   taken: TakenNames;
   here: ReadonlyMap<string, Stored>;
 }
 
 /** The file of a resource, fetched unless it is here; it keeps its path. */
-const storedFile = async (tools: FileTools, { order, node, taken, here }: FileOrder): Promise<Stored> => {
+const storedFile = async (store: FileStore, node: ExportedNode): Promise<Stored> => {
   const { nid } = node;
-  const { folder } = tools;
+  const { folder, order, taken, here } = store;
   const upload = uploadOf(node);
   if (upload === null) return { nid, file: null, findings: [] };
   const known = here.get(nid);
@@ -209,8 +203,8 @@ const storedFile = async (tools: FileTools, { order, node, taken, here }: FileOr
   if (isHere && order.files !== 'all') return known;
   if (order.files === 'none') return { nid, file: null, findings: [] };
   const findings: Finding[] = [];
-  const file = await fetchFile(tools, { node, upload, path }, findings);
-  if (file !== null) findings.push(...(await odditiesOf(file, join(folder, path), tools.signal)));
+  const file = await fetchFile(store, { node, upload, path }, findings);
+  if (file !== null) findings.push(...(await odditiesOf(file, join(folder, path), store.signal)));
   await noteStored(folder, { nid, file, findings });
   return { nid, file, findings };
 };

@@ -14,6 +14,7 @@ import { type FileReply, filePath, type Portal } from '../../portal-client/clien
 import { boundedBody, decodersFor, mediaType, tooLarge } from '../../sources/fetch/body.ts';
 import type { Fetcher } from '../../sources/fetch/fetch.ts';
 import { oneOf } from '../../sources/fetch/response-headers.ts';
+import { csvLine } from '../../tables/transform/bad-rows.ts';
 import type { Upload } from './describe.ts';
 import { ownFolder, type Written, writeWhole } from './folder.ts';
 import type { ExportedNode, Finding, StoredFile } from './record.ts';
@@ -83,9 +84,8 @@ const downloadInSession = async (
 const download = async (tools: FileTools, upload: Upload, into: string): Promise<Written | Finding> => {
   const { portal, signal } = tools;
   const path = filePath(upload.uri);
-  if (path === null) {
+  if (path === null)
     return { code: 'file-gone', message: `${upload.name} is at ${upload.uri}, which the portal does not serve` };
-  }
   const answer = await portal.file(path, (reply) => take(tools, reply, { upload, into, path }), signal);
   if (!('location' in answer)) return answer;
   const next = URL.parse(answer.location, `${portal.url}${path}`);
@@ -106,9 +106,8 @@ const take = async (
   if (status === 401 || status === 403)
     return { code: 'file-refused', message: `${upload.name} may not be read (${status} for ${path})` };
   if (status !== 200) return { code: 'file-gone', message: `${upload.name} is not served (${status} for ${path})` };
-  if (/^text\/html\b/i.test(type) && !/^x?html?$/.test(extensionOf(upload.name))) {
+  if (/^text\/html\b/i.test(type) && !/^x?html?$/.test(extensionOf(upload.name)))
     return { code: 'file-is-page', message: `the portal answers with a web page instead of ${upload.name}` };
-  }
   // What the portal sends as it is stays as it is.
   const decoders = encoding ? decodersFor(encoding, { name: upload.name, type: mediaType(type) }, upload.name) : [];
   const announced = Number(decoders.length > 0 ? Number.NaN : (headers['content-length'] ?? Number.NaN));
@@ -150,10 +149,10 @@ async function* csvOf(portal: Portal, node: ExportedNode, signal: AbortSignal): 
   let [count, total] = [0, 0];
   for await (const { rows, columns, records } of portal.datastore.rows(String(node.uuid), signal)) {
     if (columns.length === 0) return;
-    if (count === 0) yield `${columns.map(cell).join(',')}\n`;
+    if (count === 0) yield csvLine(columns);
     total = rows;
     count += records.length;
-    yield records.map((record) => `${columns.map((column) => cell(record[column])).join(',')}\n`).join('');
+    yield records.map((record) => csvLine(columns.map((column) => String(record[column] ?? '')))).join('');
   }
   if (count === total) return;
   throw new PortalReplyError(
@@ -162,8 +161,3 @@ async function* csvOf(portal: Portal, node: ExportedNode, signal: AbortSignal): 
     { hint: 'an import may be in progress' },
   );
 }
-
-const cell = (value: unknown): string => {
-  const text = value === null || value === undefined ? '' : String(value);
-  return /[",\r\n]|^\s|\s$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
-};

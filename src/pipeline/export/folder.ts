@@ -97,20 +97,17 @@ export const markFolder = async (root: string, portal: string): Promise<void> =>
       hint: 'every worker of the portal needs the folder under the same path',
     });
   });
-  if (!stats.isDirectory()) {
+  if (!stats.isDirectory())
     throw new UsageError(`${root} is not a folder`, { hint: 'use a folder, not a link to one' });
-  }
   const path = join(root, 'export.json');
   const mark = markSchema.safeParse(await jsonIn(path)).data;
   const strange = (await readdir(root)).filter((name) => !name.startsWith('.'));
-  if (!mark && strange.length > 0) {
+  if (!mark && strange.length > 0)
     throw new UsageError(`${root} is neither empty nor an export`, { hint: 'use a new folder, or an earlier export' });
-  }
-  if (mark && mark.portal !== portal) {
+  if (mark && mark.portal !== portal)
     throw new UsageError(`${root} holds an export of ${mark.portal}, not of ${portal}`, {
       hint: 'export each portal into a folder of its own',
     });
-  }
   if (!mark) await writeWhole(path, [`${JSON.stringify({ sluiceExport: 1, portal }, null, 2)}\n`]);
 };
 

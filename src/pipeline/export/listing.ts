@@ -70,7 +70,6 @@ interface PlannedFolder {
   /** Null for resources that are in no dataset. */
   nid: string | null;
   title: string;
-  published: boolean;
   /** Why it is exported; null where it is unchanged, `gone` where the portal has it no more. */
   why: 'new' | 'changed' | 'gone' | null;
 }
@@ -89,22 +88,15 @@ export const planFolders = async (order: ExportOrder, listing: Listing): Promise
     if (order.only !== null && !(row && isWanted(row))) continue;
     // What is gone, and marked, stays so until it is listed again.
     if (record.removed !== null && !row) continue;
-    planned.push(plannedFolder(folder, row ?? node, await whyAgain(order, { folder, record, listing })));
+    const { nid = null, title = folder } = row ?? node ?? {};
+    planned.push({ folder, nid, title, why: await whyAgain(order, { folder, record, listing }) });
   }
   for (const row of Object.values(listing.datasets)) {
     if (here.has(row.nid) || !isWanted(row)) continue;
-    planned.push(plannedFolder(slugName(row.title, `dataset-${row.nid}`, taken), row, 'new'));
+    const { nid, title } = row;
+    planned.push({ folder: slugName(title, `dataset-${nid}`, taken), nid, title, why: 'new' });
   }
   return planned;
-};
-
-const plannedFolder = (
-  folder: string,
-  node: ListedNode | ExportedNode | null,
-  why: PlannedFolder['why'],
-): PlannedFolder => {
-  const { title = folder, status = '1' } = node ?? {};
-  return { folder, nid: node?.nid ?? null, title, published: String(status) === '1', why };
 };
 
 type Wanted = (row: ListedNode) => boolean;
@@ -131,23 +123,19 @@ const wantedByText = (text: string): Wanted => {
   return ({ nid, uuid, title }) => text === nid || text === uuid || pattern.test(title.toLowerCase());
 };
 
-type Known = { folder: string; record: DatasetRecord; listing: Listing };
-
-const whyAgain = async (order: ExportOrder, known: Known): Promise<PlannedFolder['why']> => {
-  const { node } = known.record;
-  if (node && !known.listing.datasets[node.nid]) return known.listing.complete === true ? 'gone' : null;
-  return (await isUnchanged(order, known)) ? null : 'changed';
-};
-
-const isUnchanged = async (order: ExportOrder, { folder, record, listing }: Known): Promise<boolean> => {
+const whyAgain = async (
+  order: ExportOrder,
+  { folder, record, listing }: { folder: string; record: DatasetRecord; listing: Listing },
+): Promise<PlannedFolder['why']> => {
   const { node, resources, removed } = record;
-  if (order.files === 'all' || removed !== null) return false;
-  if (node !== null && !isSameNode(node, listing.datasets[node.nid])) return false;
+  const row = node === null ? undefined : listing.datasets[node.nid];
+  if (node !== null && !row) return listing.complete === true ? 'gone' : null;
+  if (order.files === 'all' || removed !== null || (node !== null && !isSameNode(node, row))) return 'changed';
   for (const resource of resources) {
-    if (!isSameNode(resource.node, listing.resources[resource.node.nid])) return false;
-    if (!(await isFileHere(order, folder, resource))) return false;
+    if (!isSameNode(resource.node, listing.resources[resource.node.nid])) return 'changed';
+    if (!(await isFileHere(order, folder, resource))) return 'changed';
   }
-  return true;
+  return null;
 };
 
 /** True for a file that is here, and for one that is not wanted or was searched for without success. */

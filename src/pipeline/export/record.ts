@@ -1,5 +1,4 @@
-// The record of an exported dataset: the portal's own values and the paths of files, stored in its `datapackage.json`
-// under `sluice`.
+// The record of an exported dataset, `sluice` in its `datapackage.json`: the portal's own values and paths of files.
 import { z } from 'zod';
 import { isObject } from '../../util/json.ts';
 

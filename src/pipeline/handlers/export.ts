@@ -1,12 +1,10 @@
-// Job kind `export`: exports one dataset into the folder of its run. The run lists the portal first, and completes the folder
-// at its end.
+// Job kind `export`: one dataset into the folder of its run, which lists the portal first and completes it at the end.
 import { join } from 'node:path';
 import { JobLostError, reasonOf, VerifyFailedError } from '../../model/errors.ts';
 import { endText } from '../../model/item-state.ts';
 import { type Handler, itemId, type JobContext } from '../../model/job.ts';
 import { datasetKey, idsOfKey, resourceKey, uuidOfKey } from '../../model/key.ts';
 import { type ExportOrder, type Reason, type ReportItem, reportItem } from '../../model/report.ts';
-import type { ReportBuilder } from '../../state/report-lines.ts';
 import { datasetWorkSchema } from '../../state/run-work.ts';
 import type { Runs } from '../../state/runs.ts';
 import { plural } from '../../util/plural.ts';
@@ -83,12 +81,12 @@ export const planExport = async (deps: ExportDeps, job: JobContext<'run'>, order
     const planned = await planFolders(order, listing);
     await keepListing(order.folder, runId, listing);
     const writer = deps.runs.newPlan(runId);
-    for (const { why, folder, nid, title, published } of planned) {
+    for (const { why, folder, nid, title } of planned) {
       const key = datasetKey(manifest, folder);
-      const wish = { key, uuid: uuidOfKey(key), title, published, fields: {}, metadataFingerprint: '' };
+      const wish = { key, uuid: uuidOfKey(key), title, published: true, fields: {}, metadataFingerprint: '' };
       const record = why === null ? await readRecord(join(order.folder, datasetsName, folder)) : null;
       const settled = record ? linesOf(manifest, viewOf(folder, record, tools.portal), 'unchanged') : [];
-      // In the shape of one to publish: only its key and number are used.
+      // In the shape of one to publish: only its key, number and title are used.
       const datasets = why === null ? [] : [datasetWorkSchema.parse({ wish, nid })];
       await writer.add({ datasets, resources: [], settled, claims: [] });
     }
@@ -103,61 +101,55 @@ export const endExport = async (runs: Runs, runId: string, key: string, reason: 
 
 /** What an export came to, once all datasets are here and the folder is complete. */
 export const exportReport = async (deps: ExportDeps, job: JobContext<'close'>, order: ExportOrder) => {
-  const { runId } = job.data;
-  const listing = await keptListing(order.folder, runId);
+  const { runs } = deps;
+  const { runId, manifest, portal: name } = job.data;
+  const { folder: root, only } = order;
+  const listing = await keptListing(root, runId);
   if (!listing)
-    throw new JobLostError(`what run ${runId} listed vanished from ${order.folder}`, {
+    throw new JobLostError(`what run ${runId} listed vanished from ${root}`, {
       hint: 'export again, when no other export writes into that folder',
     });
-  return job.step({ name: 'complete', on: order.folder, light: true }, async (signal, moved) =>
-    completeExport(deps, job, { order, listing, tools: await toolsOf(deps, job, order, { signal, moved }) }),
-  );
-};
-
-const completeExport = async (
-  { runs }: ExportDeps,
-  { data: { runId, manifest, portal: name } }: JobContext<'close'>,
-  { order, listing, tools }: { order: ExportOrder; listing: Listing; tools: ExportTools },
-): Promise<{ items: ReportBuilder; reason: Reason | null; remarks: string[] }> => {
-  const root = order.folder;
-  const survey = await surveyOf(root);
-  for (const { folder, record } of order.only === null ? await exportStrays(tools, { order, listing, survey }) : []) {
-    // A dataset that was unchanged is reported as exported where a resource joined it.
-    const key = datasetKey(manifest, folder);
-    const { ended } = await runs.item(runId, key);
-    if (ended && ended.outcome !== 'unchanged') continue;
-    await runs.end(runId, lineOf(key, record.node, { outcome: 'done', actions: ['exported'] }));
-  }
-  await completeRecords(tools, root, { groups: listing.groups, terms: survey.terms });
-  const items = await runs.reported(runId);
-  // Of a dataset that was exported also its resources, as they are in its record.
-  const onDataset = async (view: DatasetView): Promise<void> => {
-    const { folder, record } = view;
-    const key = datasetKey(manifest, folder);
-    const { ended } = await runs.item(runId, key);
-    // A resource without a dataset is exported without a job, unless only some datasets are wanted.
-    const isAlone = order.only === null && record.node === null && record.removed === null && !items.has(key);
-    if (ended?.outcome !== 'done' && !isAlone) return;
-    const { jobId = null, attempts = 0, ms = 0 } = ended ?? {};
-    for (const item of linesOf(manifest, view, 'done'))
-      items.add(item.key === key ? { ...item, jobId, attempts, ms } : item);
-  };
-  const findings = findingsOfList(listing);
-  const totals = await writeSummary(root, { name, portal: tools.portal, findings, onDataset });
-  return { items, reason: faultOf(totals), remarks: remarksOf(order, totals, listing) };
+  return job.step({ name: 'complete', on: root, light: true }, async (signal, moved) => {
+    const tools = await toolsOf(deps, job, order, { signal, moved });
+    const survey = await surveyOf(root);
+    for (const { folder, record } of only === null ? await exportStrays(tools, { order, listing, survey }) : []) {
+      // A dataset that was unchanged is reported as exported where a resource joined it.
+      const key = datasetKey(manifest, folder);
+      const { ended } = await runs.item(runId, key);
+      if (ended && ended.outcome !== 'unchanged') continue;
+      await runs.end(runId, lineOf(key, record.node, { outcome: 'done', actions: ['exported'] }));
+    }
+    await completeRecords(tools, root, { groups: listing.groups, terms: survey.terms });
+    const items = await runs.reported(runId);
+    // Of a dataset that was exported also its resources, as they are in its record.
+    const onDataset = async (view: DatasetView): Promise<void> => {
+      const { folder, record } = view;
+      const key = datasetKey(manifest, folder);
+      const { ended } = await runs.item(runId, key);
+      // A resource without a dataset is exported without a job, unless only some datasets are wanted.
+      const isAlone = only === null && record.node === null && record.removed === null && !items.has(key);
+      if (ended?.outcome !== 'done' && !isAlone) return;
+      const { jobId = null, attempts = 0, ms = 0 } = ended ?? {};
+      for (const item of linesOf(manifest, view, 'done'))
+        items.add(item.key === key ? { ...item, jobId, attempts, ms } : item);
+    };
+    const findings = findingsOfList(listing);
+    const totals = await writeSummary(root, { name, portal: tools.portal, findings, onDataset });
+    const unseen = findings.map(({ message }) => message);
+    return { items, reason: faultOf(totals), remarks: [...remarksOf(order, totals), ...unseen] };
+  });
 };
 
 /** What was not seen of the portal. */
 const findingsOfList = ({ unread, complete }: Listing): PlacedFinding[] => {
   const nowhere = { dataset: null, resource: null, nid: null };
-  const hidden = `${unread} nodes are in no list, and were not looked for one by one; the user may see drafts among them`;
+  const missing = `datasets may be missing, and none was marked as removed: ${complete}`;
+  const hidden = `${plural(unread, 'node')} in no list ${unread === 1 ? 'was' : 'were'} not looked for; the user may see drafts among them`;
   return [
-    ...(complete === true ? [] : [{ code: 'list-incomplete' as const, ...nowhere, message: incomplete(complete) }]),
+    ...(complete === true ? [] : [{ code: 'list-incomplete' as const, ...nowhere, message: missing }]),
     ...(unread > 0 ? [{ code: 'hidden-nodes' as const, ...nowhere, message: hidden }] : []),
   ];
 };
-
-const incomplete = (why: string): string => `datasets may be missing, and none was marked as removed: ${why}`;
 
 const faultOf = ({ missing }: ExportTotals): Reason | null => {
   if (missing.length === 0) return null;
@@ -169,15 +161,13 @@ const faultOf = ({ missing }: ExportTotals): Reason | null => {
   );
 };
 
-const remarksOf = (order: ExportOrder, totals: ExportTotals, { unread, complete }: Listing): string[] => {
+const remarksOf = (order: ExportOrder, totals: ExportTotals): string[] => {
   const { datasets, resources, files, bytes, removed, findings } = totals;
   const counts = `${plural(datasets, 'dataset')}, ${plural(resources, 'resource')}, ${plural(files, 'file')} of ${plural(bytes, 'byte')}`;
   return [
     `${order.folder} holds ${counts}`,
     ...(removed > 0 ? [`${removed} datasets and resources are marked as removed from the portal, and kept`] : []),
     ...(findings.length > 0 ? [`${plural(findings.length, 'finding')}: see findings.json`] : []),
-    ...(complete === true ? [] : [incomplete(complete)]),
-    ...(unread > 0 ? [`${plural(unread, 'node')} that no list shows ${unread === 1 ? 'was' : 'were'} not read`] : []),
   ];
 };
 
@@ -204,9 +194,8 @@ const linesOf = (manifest: string, view: DatasetView, outcome: 'done' | 'unchang
     actions: outcome === 'done' ? [record.removed === null ? 'exported' : 'marked as removed'] : [],
     warnings: findings.flatMap(({ resource, message }) => (resource === name ? [message] : [])),
   });
-  const resources = record.resources.map(({ name, node, file, table }) => {
-    const sent = file && { name: file.name, bytes: file.bytes, sha256: file.sha256 };
-    return lineOf(resourceKey(manifest, folder, name), node, { ...endOf(name), rows: table?.rows ?? null, file: sent });
-  });
+  const resources = record.resources.map(({ name, node, file, table }) =>
+    lineOf(resourceKey(manifest, folder, name), node, { ...endOf(name), rows: table?.rows ?? null, file }),
+  );
   return [lineOf(datasetKey(manifest, folder), record.node, endOf(null)), ...resources];
 };
