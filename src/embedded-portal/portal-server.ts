@@ -67,7 +67,7 @@ export const startPortalServer = async (options: PortalServerOptions) => {
     });
   }
   const seed = options.seedFile === undefined ? null : readSeed(options.seedFile);
-  const store = await openStore(dataDir, roleTable);
+  const store = openStore(dataDir, roleTable);
   const profile = profiles[options.profile ?? 'spec'];
   const { races: wanted = profile.races } = options;
   const races = wanted === false ? null : new Races(wanted === true ? {} : wanted);

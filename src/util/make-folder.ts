@@ -1,4 +1,5 @@
 // Folders, made with those above them.
+import { existsSync, mkdirSync } from 'node:fs';
 import { mkdir, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { isErrno } from './durable.ts';
@@ -17,10 +18,23 @@ export const makeFolder = async (path: string, mode?: number): Promise<string | 
     if (!isErrno(error, 'ENOENT') || dirname(path) === path) throw error;
   }
   const made = await makeFolder(dirname(path), mode);
-  await mkdir(path, mode).catch(async (error: unknown) => {
+  try {
+    await mkdir(path, mode);
+  } catch (error) {
     if (!(await isFolder(path))) throw error; // another process may have made it just now
-  });
+  }
   return made ?? path;
 };
 
 const isFolder = async (path: string): Promise<boolean> => (await stat(path).catch(() => null))?.isDirectory() === true;
+
+/** As {@link makeFolder}, before the event loop has anything else to do. */
+export const makeFolderSync = (path: string): void => {
+  if (existsSync(path)) return;
+  makeFolderSync(dirname(path));
+  try {
+    mkdirSync(path);
+  } catch (error) {
+    if (!existsSync(path)) throw error;
+  }
+};

@@ -10,7 +10,7 @@ import { type Call, needById, type Operation, operation, type Resource, type Res
 import { em, Refusal } from '../refusal.ts';
 import type { Attempt } from '../store/flood.ts';
 import { cookieSeconds, randomToken } from '../store/sessions.ts';
-import type { Account, User } from '../store/users.ts';
+import type { User } from '../store/users.ts';
 
 const userRdf = {
   rdftype: ['sioc:UserAccount'],
@@ -19,7 +19,7 @@ const userRdf = {
 };
 
 /** The user object (spec 2.4) as `viewer` sees it; `login` is a number in the answer to a login, a text elsewhere. */
-const userView = (user: Account, viewer: User, login: number | string): Record<string, unknown> => {
+const userView = (user: User, viewer: User, login: number | string): Record<string, unknown> => {
   const isShown = viewer.uid === user.uid || may(viewer, 'administer users');
   return {
     uid: String(user.uid),
@@ -94,7 +94,7 @@ export const refuseInactive = async (call: Call, name: string): Promise<never> =
 const verify = async (
   call: Call,
   { name, password, unknown }: { name: string; password: string; unknown: string | null },
-): Promise<{ user: Account; settle: () => void }> => {
+): Promise<{ user: User; settle: () => void }> => {
   const { store, logins, ownAccount } = call.portal;
   const { flood, users } = store;
   if (name === '') return refuseInactive(call, name);

@@ -37,7 +37,7 @@ import { locateNode, type NodeTarget, nidOnPortal, targetOf, unknownNode, type W
 import { proveNode } from './node-prove.ts';
 import { factsOf, goneAgain, recreateNode, type WriteMore, writeNode } from './node-write.ts';
 import { removeNode } from './removal.ts';
-import { publishResource } from './resource.ts';
+import { publishResource, type ResourceMode } from './resource.ts';
 
 const resourcesAtOnce = 4;
 
@@ -142,11 +142,7 @@ const publish = async (dataset: Dataset): Promise<void> => {
 };
 
 /** Saving a linked resource also saves its dataset, so only new ones are published concurrently. */
-const publishResources = async (
-  dataset: Dataset,
-  mode: Parameters<typeof publishResource>[2],
-  atOnce: number,
-): Promise<void> => {
+const publishResources = async (dataset: Dataset, mode: ResourceMode, atOnce: number): Promise<void> => {
   const { deps, runner, work, portal } = dataset;
   const log = work.resources.find(isChangeLog);
   // A change log lists what is proven.
@@ -162,11 +158,8 @@ const publishResources = async (
 };
 
 /** Publishes the change log, once the tables have ended; where none of them is live, there is none. */
-const publishChangeLog = async (
-  { deps, runner, work, portal }: Dataset,
-  key: string,
-  mode: Parameters<typeof publishResource>[2],
-): Promise<void> => {
+const publishChangeLog = async (dataset: Dataset, key: string, mode: ResourceMode): Promise<void> => {
+  const { deps, runner, work, portal } = dataset;
   if (runner.unfinished.size > 0 && !runner.job.isLast) return;
   await runner.run(key, async (item) => {
     const [resource, known, ...tables] = await Promise.all([

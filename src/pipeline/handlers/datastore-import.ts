@@ -271,11 +271,10 @@ const rowsAfter = async (state: ResourceState, cut: PortalError, signal: AbortSi
 const givenUp = (state: ResourceState, cut: PortalError, rows: number): Error => {
   const shown = rows > 0 && state.entry.good === null ? ', which readers see' : '';
   const message = `${cut.message} (${rows} of ${state.table?.rows ?? '?'} rows were imported${shown})`;
-  if (!hasEnded(cut)) {
+  if (!hasEnded(cut))
     return new ImportTimeoutError(message, {
       hint: 'a later attempt goes on; look for a time limit before the portal',
     });
-  }
   // It may be the portal's own fault.
   if (rows === 0) return new ImportFailedError(message, { hint: likelyCause(state) });
   return new TableRefusedError(message, {

@@ -20,7 +20,6 @@ interface HandlerSettings extends TableLimits {
   importsTogether: (portal: string) => boolean;
   /** Age at which a comparison with the portal's listing is repeated, milliseconds; null: only on request. */
   refreshAfterMs: (portal: string) => number | null;
-  /** Folder for bad rows that were left out of tables. */
   rejectsDir: string;
   /** Folder for the change logs of datasets. */
   changeLogsDir: string;

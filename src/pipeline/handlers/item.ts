@@ -1,12 +1,11 @@
-// The items of a job, each a dataset or a resource with its log, its actions and its end; and what a failure of one means for
-// the job.
+// The items of a job, each with its log, its actions and its end; and what a failure of one means for the job.
 import { performance } from 'node:perf_hooks';
 import { isOutage, JobLostError, machineFault, PortalLoginError, reasonOf, SluiceError } from '../../model/errors.ts';
 import { endText, isPassing, outcomeOf } from '../../model/item-state.ts';
 import { GiveBack, type ItemLog, itemId, type JobContext, UnfinishedItemsError } from '../../model/job.ts';
 import { kindOfKey, parentKey } from '../../model/key.ts';
 import { type LedgerEntry, newEntry, warningsOf } from '../../model/ledger-entry.ts';
-import { type ItemAction, type ItemOutcome, type Reason, type ReportItem, reportItem } from '../../model/report.ts';
+import { type ItemAction, type Reason, type ReportItem, reportItem } from '../../model/report.ts';
 import { sourcePathOf } from '../../model/wish.ts';
 import { asideOf } from '../../sources/drop/spool.ts';
 import { type Begun, notBegun, type Unproven } from '../../state/run-work.ts';
@@ -14,12 +13,7 @@ import type { ItemState, Runs } from '../../state/runs.ts';
 import type { HandlerDeps } from './deps.ts';
 
 /** How an item ended, in addition to its ledger entry. */
-interface ItemEnd {
-  outcome: ItemOutcome;
-  reason: Reason | null;
-  /** Of a table that was held in this run. */
-  versions?: ReportItem['versions'];
-}
+type ItemEnd = Pick<ReportItem, 'outcome' | 'reason' | 'versions'>;
 
 /** Where an item belongs, and the attempt that works on it. */
 type ItemJob = Pick<JobContext<'dataset' | 'prove'>, 'data' | 'attempt' | 'isLast' | 'signal' | 'exclusive'>;
@@ -257,13 +251,9 @@ export const noteFound = async (item: Item, entry: LedgerEntry | null, why?: str
 export const workLost = (runId: string, key: string): JobLostError =>
   new JobLostError(`run ${runId} no longer has work on ${key}`, { hint: 'publish again' });
 
-/** The report item of a ledger entry, without any work on it. */
-export const itemOfEntry = (entry: LedgerEntry, { outcome, reason, versions }: ItemEnd): ReportItem => {
-  const { key, kind, nid, uuid, url, live, stale, rows, rejected, fixes } = entry;
-  const file = entry.file && { name: entry.file.name, bytes: entry.file.bytes, sha256: entry.file.sha256 };
-  const known = { key, kind, nid, uuid, url, live, stale, rows, file, rejected, fixes, warnings: warningsOf(entry) };
-  return reportItem({ ...known, outcome, reason, ...(versions === undefined ? {} : { versions }) });
-};
+/** The report item of a ledger entry, without any work on it. The schema of reports leaves out what else an entry has. */
+export const itemOfEntry = ({ changes: _ofARun, ...entry }: LedgerEntry, end: ItemEnd): ReportItem =>
+  reportItem({ ...entry, warnings: warningsOf(entry), ...end });
 
 /** How an item ended: as live, with or without work, or for a reason. */
 export const endOf = ({ actions }: Pick<Item, 'actions'>, reason: Reason | null): ItemEnd => {

@@ -67,12 +67,11 @@ export const locateNode = async (target: NodeTarget, wish: NodeWish, entry: Ledg
 };
 
 const atRow = async (target: NodeTarget, wish: NodeWish, entry: LedgerEntry, row: NodeRow): Promise<Located> => {
-  if (row.type !== wish.type) {
+  if (row.type !== wish.type)
     throw new NodeUnclearError(
       `${target.portal.name}: node ${row.nid} ("${row.title}") has the uuid of this ${wish.type} and is a ${row.type}`,
       { hint: 'check that node; remove it, or give the item another name or id' },
     );
-  }
   if (entry.nid === row.nid) return { entry, node: null, row };
   if (entry.nid !== null) await target.item.note(`the node is ${row.nid} now, not ${entry.nid}`);
   const pending = entry.nid === null ? entry.pending : null;
@@ -89,9 +88,8 @@ const atNid = async (target: NodeTarget, wish: NodeWish, entry: LedgerEntry, nid
       hint: 'publish with the account that made it, or with one that sees all content (site manager, administrator)',
     });
   });
-  if (node !== null && isOurs(node, wish, entry.uuid, await portal.dialectInUse(item.signal))) {
+  if (node !== null && isOurs(node, wish, entry.uuid, await portal.dialectInUse(item.signal)))
     return { entry: { ...entry, uuid: node.uuid || entry.uuid }, node, row: null };
-  }
   await item.note(
     node === null
       ? `node ${nid} is no longer on the portal, or no longer ours`

@@ -19,6 +19,7 @@ export const proveHandler = (shared: HandlerDeps): Handler<'prove'> => ({
   run: async (job) => {
     const deps = forJob(shared, job);
     const keys = await deps.runs.phases.tables(job.data.runId, job.data.group);
+    if (keys.length === 0) return;
     const runner = new ItemRunner(deps, job);
     const seen = await lookAtTables(deps, job, keys);
     for (const key of keys)
@@ -41,19 +42,12 @@ export const proveHandler = (shared: HandlerDeps): Handler<'prove'> => ({
   },
 });
 
-interface SeenTable {
-  unproven: Unproven;
-  isWhole: boolean;
-  found: string;
-}
-
 /** Counts all tables by one request, and requests their states where portals may lose them. */
 const lookAtTables = async (
   deps: HandlerDeps,
   { data: { runId, portal: name }, signal }: JobContext<'prove'>,
   keys: readonly string[],
-): Promise<Map<string, SeenTable>> => {
-  if (keys.length === 0) return new Map();
+) => {
   const { datastore } = deps.portal(name);
   const items = await Promise.all(keys.map((key) => deps.runs.item(runId, key)));
   const open = keys.flatMap((key, index) => {
@@ -63,7 +57,7 @@ const lookAtTables = async (
   const uuids = open.map(({ unproven }) => unproven.uuid);
   const sizes = await datastore.tables(uuids, signal);
   const atOnce = (await deps.isShared(name)) ? 1 : statesAtOnce;
-  const seen = await eachAtOnce(open, atOnce, async ({ key, unproven }): Promise<[string, SeenTable]> => {
+  const seen = await eachAtOnce(open, atOnce, async ({ key, unproven }) => {
     const size = sizes.get(unproven.uuid);
     const isToRequest = !deps.settings.importsTogether(name) || size === undefined;
     // What prevents the read of one concerns its item only, which meets it again.
@@ -76,7 +70,7 @@ const lookAtTables = async (
       ...(size === undefined ? [] : [`${size?.rows ?? 'no'} rows of ${unproven.rows}`]),
       ...(state === null ? [] : [`its state is ${state}`]),
     ].join(', ');
-    return [key, { unproven, isWhole, found }];
+    return [key, { unproven, isWhole, found }] as const;
   });
   return new Map(seen);
 };

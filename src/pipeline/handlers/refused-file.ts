@@ -1,5 +1,4 @@
-// Files that are not sent, or not sent again: held by the guard of their table, or refused by the portal. Then the last good
-// file stays, or is attached and imported again.
+// Files that are not sent (again), held by a guard or refused by the portal: the last good one stays, or is restored.
 import { basename, extname } from 'node:path';
 import {
   errorMessage,
@@ -105,11 +104,11 @@ export const provenVersion = (state: ResourceState): LiveVersion | null => {
 
 /** The last ten live versions, newest first. */
 export const versionsToReport = async (ledger: Ledger, { portal }: Item, { key, version }: LedgerEntry) => {
-  const versions = versionsOf(await ledger.formerVersions(portal, key), version).slice(-10);
+  const versions = versionsOf(await ledger.formerVersions(portal, key), version)
+    .slice(-10)
+    .reverse();
   const iso = (at: number): string => new Date(at).toISOString();
-  return versions
-    .reverse()
-    .map(({ at, rows, bytes, columns: { length: columns } }) => ({ at: iso(at), rows, bytes, columns }));
+  return versions.map(({ at, rows, bytes, columns }) => ({ at: iso(at), rows, bytes, columns: columns.length }));
 };
 
 /** The former versions once `version` replaces that of an entry; undefined where it does not. */
@@ -189,13 +188,9 @@ export const refuseFile = async (state: ResourceState, error: unknown): Promise<
   const why = { ...reasonOf(error), ...asideOf(wish) };
   if (source === null) return null;
   const refuse = async (known: LedgerEntry, isReplaced: boolean, reason: Reason): Promise<ResourceState> => {
-    const of = {
-      sha256: source.sha256,
-      importFingerprint: importFingerprint(wish),
-      delimiter: table?.delimiter ?? null,
-    };
+    const of = { sha256: source.sha256, importFingerprint: importFingerprint(wish) };
     const size = isTooLarge(error) ? { bytes: sentFile(state)?.source.bytes ?? 0 } : {};
-    const refused = { ...of, isReplaced, reason, ...size };
+    const refused = { ...of, delimiter: table?.delimiter ?? null, isReplaced, reason, ...size };
     return { ...state, entry: await deps.ledger.settle(item.portal, { ...known, refused }) };
   };
   const isUntaken = error instanceof PortalError && error.request.fault === 'file' && item.log.lastStep === 'attach';

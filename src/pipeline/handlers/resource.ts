@@ -46,7 +46,7 @@ import {
   shapeOf,
 } from './resource-file.ts';
 
-type ResourceMode = Pick<ResourceState, 'datasetNid' | 'provesNow'> & Required<Pick<NodeTarget, 'isNewDataset'>>;
+export type ResourceMode = Pick<ResourceState, 'datasetNid' | 'provesNow'> & Required<Pick<NodeTarget, 'isNewDataset'>>;
 
 /** Publishes or removes a resource; ends its item unless its table is still to be proven. */
 export const publishResource = async (deps: HandlerDeps, item: Item, mode: ResourceMode): Promise<void> => {

@@ -62,40 +62,33 @@ const addDataset = (builder: Builder, wish: DatasetWish, planned: PlannedDataset
   const { page, work, isPinned, moved } = builder;
   const { resources: all, ...bare } = wish;
   const { entries, sources } = page.known;
-  const busy: { wish: ResourceWish; why: string | null }[] = [];
+  const busy: ResourceWish[] = [];
   for (const [at, resource] of all.entries()) {
+    const { key } = resource;
     const why = planned.resources[at]?.why ?? null;
     settleClaim(builder, resource, why === null);
     if (why === null) settle(builder, resource);
-    else busy.push({ wish: resource, why });
+    else {
+      busy.push(resource);
+      work.resources.push({ ...rulesOf(builder, key), wish: resource, why, source: sources.get(key) ?? null });
+    }
   }
   if (planned.why === null && busy.length === 0) {
     settle(builder, wish);
     return;
   }
   const nid = entries.get(wish.key)?.nid ?? null;
-  addWork(builder, bare, {
-    nid,
+  work.datasets.push({
+    ...rulesOf(builder, wish.key),
+    ...{ wish: bare, order: orderOf(builder, wish.key), nid },
     why: planned.why,
-    resources: busy.map(({ wish: { key } }) => key),
-    next: [wish, ...busy.map((each) => each.wish)].map(({ key, uuid }) => entries.get(key)?.uuid || uuid),
+    resources: busy.map(({ key }) => key),
+    next: [wish, ...busy].map(({ key, uuid }) => entries.get(key)?.uuid || uuid),
     // A node that is missing from the listing is checked as well.
     verify: planned.actions.includes('verify') || (nid !== null && planned.actions.includes('create')),
     frozen: isPinned && planned.actions.length === 0,
     refused: moved.get(wish.key) ?? null,
   });
-  for (const { wish: each, why } of busy)
-    work.resources.push({ ...rulesOf(builder, each.key), wish: each, why, source: sources.get(each.key) ?? null });
-};
-
-const addWork = (
-  builder: Builder,
-  wish: DatasetWork['wish'],
-  more: Omit<DatasetWork, 'wish' | 'order' | 'removal' | 'onDrift' | 'createMissing'>,
-): DatasetWork => {
-  const work = { ...rulesOf(builder, wish.key), wish, order: orderOf(builder, wish.key), ...more };
-  builder.work.datasets.push(work);
-  return work;
 };
 
 const rulesOf = ({ onDrift, createMissing, removals }: Builder, key: string) => ({
@@ -128,14 +121,12 @@ const joinLookups = (datasets: DatasetWork[]): void => {
 
 /** Adds a removal; that of a resource below the work on its dataset, whether that stays or goes. */
 const remove = (builder: Builder, { key, kind, entry }: Removal): void => {
-  if (kind === 'dataset') {
-    removedFrom(builder, key);
-    return;
-  }
-  const datasetKey = parentKey(key);
+  const datasetKey = kind === 'dataset' ? key : parentKey(key);
+  const dataset = removedFrom(builder, datasetKey);
+  if (kind === 'dataset') return;
   const wish = { ...bareWish(entry), datasetKey, source: { kind: 'link', url: '' }, import: 'never' } as const;
   builder.work.resources.push({ ...rulesOf(builder, key), wish, source: null });
-  removedFrom(builder, datasetKey).resources.push(key);
+  dataset.resources.push(key);
 };
 
 /** The work on a dataset that goes, or of which resources go. */
@@ -147,7 +138,10 @@ const removedFrom = (builder: Builder, key: string): DatasetWork => {
   const refused = work.settled.find((item) => item.key === key)?.reason ?? null;
   work.settled = work.settled.filter((item) => item.key !== key);
   const nothing = { nid: entry.nid, resources: [], next: [], verify: false, frozen: true, refused };
-  return addWork(builder, bareWish(entry), nothing);
+  const order = orderOf(builder, key);
+  const going: DatasetWork = { ...rulesOf(builder, key), wish: bareWish(entry), order, ...nothing };
+  work.datasets.push(going);
+  return going;
 };
 
 /** Resources in the order for the list of their dataset: as in the source, then the others as listed. */
@@ -197,10 +191,8 @@ export const sourceWork = async (
     return lineOf(newEntry({ key, kind: 'resource', uuid: '', title }), reason);
   });
   const asked = skipped.filter(({ key }) => isAsked(key));
-  const known = await ledger.entriesOf(
-    portal,
-    asked.map(({ key }) => key),
-  );
+  const keys = asked.map(({ key }) => key);
+  const known = await ledger.entriesOf(portal, keys);
   for (const [at, { reason, ...names }] of asked.entries()) // what they published before stays
     settled.push(lineOf(known[at] ?? newEntry({ ...names, kind: kindOfKey(names.key) }), reason));
   const claims = [

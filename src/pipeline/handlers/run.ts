@@ -97,9 +97,8 @@ const planGathered = async (planning: Planning): Promise<PlannedCounts> => {
   const { manifest } = gathered;
   const mayRefresh = !isLimited && !pins;
   const isAsked = request.refresh || request.createMissing;
-  const isOld = async (): Promise<boolean> =>
-    isStale(await ledger.refreshedAt(request), deps.settings.refreshAfterMs(request.portal));
-  const refresh = mayRefresh && (isAsked || (await isOld()));
+  const afterMs = deps.settings.refreshAfterMs(request.portal);
+  const refresh = mayRefresh && (isAsked || isStale(await ledger.refreshedAt(request), afterMs));
   await deps.deadlines.expect(expectationsOf(request, manifest.expectMs), Date.now());
   const first = await writePages(planning, refresh);
   await passGuard(planning, first.plan);
