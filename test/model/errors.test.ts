@@ -1,6 +1,7 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { Queue } from 'bullmq';
 import { Redis } from 'ioredis';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { say } from '../../src/commands/io.ts';
@@ -115,6 +116,27 @@ describe('a machine that takes no more data', () => {
       const message = expect.stringContaining('Redis has reached its memory limit');
       expect(reasonOf(error)).toMatchObject({ code: 'state-full', message });
     }
+  });
+
+  it('names one cause, however a command is sent, and no script of ours', async () => {
+    const { redis } = await open();
+    const queue = new Queue('q', { connection: redis });
+    await queue.waitUntilReady();
+    onTestFinished(() => queue.close());
+    await redis.config('SET', 'maxmemory', '1');
+    const refused = {
+      plain: redis.set('a', '2'),
+      transaction: redis.multi().set('a', '2').exec(),
+      script: script(redis, ['a'], []),
+      job: queue.add('j', {}),
+      jobs: queue.addBulk([{ name: 'j', data: {} }]),
+      pause: queue.pause(),
+    };
+    const errors = await Promise.all(Object.values(refused).map(thrownBy));
+    const causes = errors.map((error) => reasonOf(error).message);
+    expect([...new Set(causes)]).toEqual([
+      "Redis has reached its memory limit: OOM command not allowed when used memory > 'maxmemory'.",
+    ]);
   });
 
   it('is no bug where a file cannot be written for want of room', async () => {
