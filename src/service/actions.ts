@@ -116,7 +116,7 @@ const stillWanted = async (manifest: Manifest, keys: string[], tools: SourceTool
 };
 
 /** Puts a file into the inbox in the place of the dropped one of an item; the service publishes it. */
-export const dropAgain = async (
+export const replaceDropped = async (
   runtime: Runtime,
   key: string,
   { name, content }: { name: string; content: AsyncIterable<Uint8Array> },

@@ -4,7 +4,7 @@ import { pipeline } from 'node:stream/promises';
 import { Busboy, type BusboyHeaders } from '@fastify/busboy';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { SourceRefusedError, UsageError } from '../../model/errors.ts';
-import { dropAgain } from '../../service/actions.ts';
+import { replaceDropped } from '../../service/actions.ts';
 import type { Runtime } from '../../service/runtime.ts';
 import { clientAddress, isOwnOrigin } from '../../util/connections.ts';
 import { type Html, html, sizeWords } from '../../util/html.ts';
@@ -27,7 +27,7 @@ export const uploadRoute = (app: FastifyInstance, runtime: Runtime): void => {
     if (!isOwnOrigin(request.raw, config.web.publicUrl)) throw outdated();
     await firstFile(request, config.sources.maxBytes, async (name, content) => {
       log.info({ action: 'act', address: clientAddress(request), path: request.url }, 'an operator acts');
-      await dropAgain(runtime, key, { name, content });
+      await replaceDropped(runtime, key, { name, content });
     });
     return reply.redirect(itemPath(key), 303);
   });
