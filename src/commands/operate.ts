@@ -1,6 +1,7 @@
 // Commands of operators: retry, release, discard, remove, cancel, pause, resume.
 import { errorCodes, isErrorCode, UsageError } from '../model/errors.ts';
 import type { RemovalMode } from '../model/policy.ts';
+import { saidOf } from '../model/report.ts';
 import { endedPauseSchema, pauseSchema } from '../model/status.ts';
 import { didYouMean } from '../model/yaml/nearest.ts';
 import * as service from '../service/actions.ts';
@@ -116,7 +117,7 @@ export const commands = {
         const pause = await service.pausePortal(runtime, portal, options.reason ?? null);
         const since = pause && new Date(pause.since).toISOString();
         const text = pause && [
-          `portal ${portal} is paused since ${since}: ${pause.reason.message}`,
+          `portal ${portal} is paused since ${since}: ${saidOf(portal, pause.reason.message)}`,
           hintLine(pause.reason.hint),
         ];
         print(io, options, { json: { portal, pause: pauseSchema.nullable().parse(pause) }, lines: lines(text) });

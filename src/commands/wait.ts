@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { InterruptedError, printable, UnfinishedError } from '../model/errors.ts';
 import { targetName } from '../model/redis-keys.ts';
-import type { StoredReport } from '../model/report.ts';
+import { type StoredReport, saidOf } from '../model/report.ts';
 import { type Standstill, waitOfRun } from '../queue/run-wait.ts';
 import type { RequestedRun } from '../service/actions.ts';
 import { reportFormats } from '../service/report-formats.ts';
@@ -144,7 +144,7 @@ const waitOf = async (runtime: Runtime, run: RequestedRun) => {
   const stays = `the run stays queued, and ${nextCommand} resumes it`;
   if (pause) {
     const { since, reason, probe } = pause;
-    const message = `portal ${portal} is paused since ${new Date(since).toISOString()}: ${reason.message}`;
+    const message = `portal ${portal} is paused since ${new Date(since).toISOString()}: ${saidOf(portal, reason.message)}`;
     const error = new UnfinishedError(message, { hint: `${reason.hint ?? 'fix the cause'}; ${stays}` });
     return { text: `paused: ${reason.message}`, until: probe ? 0 : Number.POSITIVE_INFINITY, error };
   }

@@ -61,6 +61,12 @@ export const dropAgain = ({ file }: Pick<Reason, 'file'>): string | null => {
 export const reasonText = ({ code, message }: Pick<Reason, 'code' | 'message'>): string =>
   message.startsWith(`${code} `) ? message : `${code}: ${message}`;
 
+/** A message about a portal, for a text that has named it. */
+export const saidOf = (portal: string, message: string): string => {
+  const head = [`portal ${portal}: `, `portal ${portal} `].find((each) => message.startsWith(each)) ?? '';
+  return message.slice(head.length);
+};
+
 /** Rows that were left out of a table as bad; `path` of the file they are in, null where they are in none. */
 export const rejectedRowsSchema = z.object({ rows: z.number().int(), path: z.string().nullable() });
 

@@ -10,7 +10,7 @@ import { z } from 'zod';
 import { isOutage, reasonOf, type SluiceError } from '../model/errors.ts';
 import type { Log } from '../model/log.ts';
 import type { RedisKeys } from '../model/redis-keys.ts';
-import { type Reason, reasonSchema } from '../model/report.ts';
+import { type Reason, reasonSchema, saidOf } from '../model/report.ts';
 import { changeField } from '../state/redis/script.ts';
 import type { Queues } from './queues.ts';
 
@@ -220,10 +220,11 @@ export class CircuitBreaker {
     const isEnough = times === this.settings.failures || Date.now() - Number(since) >= longestFailingMs;
     if (!failing || !isEnough) return null;
     const { message, hint } = reasonSchema.parse(JSON.parse(failing));
+    const often = times === 1 ? 'with' : `${times} times in a row, the last time with`;
     const todo = hint ?? 'see its own log';
     return {
       code: 'portal-unreachable',
-      message: `portal ${portal} failed ${times === 1 ? 'with' : `${times} times in a row, the last time with`}: ${message}`,
+      message: `portal ${portal} failed ${often}: ${saidOf(portal, message)}`,
       hint: todo.startsWith('nothing to do')
         ? todo
         : `nothing to do unless it stays down: sluice probes it and resumes by itself; ${todo}`,
@@ -236,8 +237,8 @@ export class CircuitBreaker {
   }
 }
 
-const requestedPause = (portal: string, error: SluiceError, ms: number): Reason => ({
+const requestedPause = (portal: string, { message }: SluiceError, ms: number): Reason => ({
   code: 'portal-unreachable',
-  message: `portal ${portal} requested a pause of ${Math.ceil(ms / 1000)} s: ${error.message}`,
+  message: `portal ${portal} requested a pause of ${Math.ceil(ms / 1000)} s: ${saidOf(portal, message)}`,
   hint: 'nothing to do: sluice probes the portal and resumes by itself, earlier if the pause is very long',
 });

@@ -4,7 +4,7 @@ import { isPassing } from '../model/item-state.ts';
 import type { RunRequest } from '../model/job.ts';
 import { isChangeLog, resourceKey } from '../model/key.ts';
 import type { RedisKeys } from '../model/redis-keys.ts';
-import type { Reason } from '../model/report.ts';
+import { type Reason, saidOf } from '../model/report.ts';
 import type { ResourceWish } from '../model/wish.ts';
 import type { Gathered } from '../pipeline/handlers/deps.ts';
 import { measuredWishes } from '../pipeline/plan/measured.ts';
@@ -104,7 +104,7 @@ export const settleDrops = async (
     const verdicts = shared ? await recordVerdict(redis, keys, id, { portal, reason }) : new Map([[portal, reason]]);
     if (shared && !portals.every((name) => hasDecided(verdicts, name))) continue;
     const refusals = [...verdicts].flatMap(([name, why]) =>
-      why ? [shared ? { ...why, message: `${name}: ${why.message}` } : why] : [],
+      why ? [shared ? { ...why, message: `${name}: ${saidOf(name, why.message)}` } : why] : [],
     );
     if (refusals[0]) await quarantineClaim(claim, refusals[0]);
     else await archiveClaim(claim, { keep, mended });

@@ -59,7 +59,7 @@ describe('a 503 with a Retry-After', () => {
     const place = makeRemotePlace(url);
     const { code, err } = await place.run(['publish', manifestOf(place), '--wait', '1s', '--json']);
     expect(code).toBe(3);
-    expect(err).toContain('portal local requested a pause of 86400 s: portal local: ');
+    expect(err).toContain('portal local requested a pause of 86400 s: POST ');
     await waitUntil('the pause in status', async () =>
       (await place.run(['status'])).out.includes('the portal is paused since'),
     );
