@@ -81,6 +81,12 @@ const nodeOf = ({ portal }: Call, path: string): StoredNode | null => {
   return node?.type === 'resource' ? node : null;
 };
 
+/** The page of an address that does not exist, with a way on. */
+export const unknownPage = (call: Call): Answer => {
+  const main = html`<h1>Page not found</h1>\n<p>There is nothing at this address. <a href="${call.baseUrl}/">Start page</a></p>`;
+  return pageAnswer(call, { title: 'Page not found', main, status: 404 });
+};
+
 /**
  * The public page at a path: `/`, the address that a read of a node shows as `path`, or `/node/<nid>`. 403 for a node
  * the caller may not read; null where there is no page, and for all methods but GET and HEAD.

@@ -1,5 +1,6 @@
 // The portal of the specification.
 import { usualExtensions } from '../../dataset-api/file-types.ts';
+import type { Answer } from '../answer.ts';
 import { isLocalAddress } from '../call.ts';
 import { otherFields, resourceFields, specifiedDatasetFields } from '../content/fields.ts';
 import { cleanFileName, freeName, mimeOf } from '../content/public-names.ts';
@@ -7,8 +8,8 @@ import { readSpecNode } from '../content/spec-input.ts';
 import { fileItem } from '../content/view.ts';
 import { Datastore } from '../datastore/datastore.ts';
 import { bodyParsers, chooseFormat, formats } from '../media/formats.ts';
-import { pageHandler } from '../pages/public-page.ts';
-import type { Profile, Wire } from '../portal.ts';
+import { pageHandler, unknownPage } from '../pages/public-page.ts';
+import type { Call, Profile, Wire } from '../portal.ts';
 import { Refusal } from '../refusal.ts';
 import { catalogueHandler } from '../resources/catalogue.ts';
 import { datastoreResource } from '../resources/datastore.ts';
@@ -18,6 +19,13 @@ import { searchHandler, searchKnown } from '../resources/search.ts';
 import { guardedFiles, systemHandlers } from '../resources/system.ts';
 import { termResource } from '../resources/term.ts';
 import { userResource } from '../resources/user.ts';
+
+/** True for a 404 of the site or of a route that goes to a browser, which asks for a page. */
+const lacksPage = ({ request: { method, headers } }: Call, { status, contentType }: Answer): boolean =>
+  status === 404 &&
+  contentType.startsWith('text/html') &&
+  (method === 'GET' || method === 'HEAD') &&
+  /text\/html/i.test(headers.accept ?? '');
 
 /** Answers to a logged-in user are not cacheable, and a Host that is not ours is not repeated. */
 export const specWire: Wire = {
@@ -34,10 +42,12 @@ export const specWire: Wire = {
   believesHost: isLocalAddress,
   csrfTokenOf: ({ request }) => String(request.headers['x-csrf-token'] ?? ''),
   cookieAttributes: '; SameSite=Lax',
-  finish: (call, answer) =>
-    call.user.uid === 0 && answer.headers?.['set-cookie'] === undefined
+  finish: (call, sent) => {
+    const answer = lacksPage(call, sent) ? { ...sent, ...unknownPage(call) } : sent;
+    return call.user.uid === 0 && answer.headers?.['set-cookie'] === undefined
       ? answer
-      : { ...answer, headers: { ...answer.headers, 'cache-control': 'private, no-store' } },
+      : { ...answer, headers: { ...answer.headers, 'cache-control': 'private, no-store' } };
+  },
 };
 
 export const specProfile: Profile = {

@@ -412,6 +412,40 @@ describe('other paths', () => {
     expect((await portal.anonymous.send('POST', `/node/${nid}`)).status).toBe(404);
   });
 
+  it('tell a browser that nothing is there and lead it to the start page, wherever they are', async () => {
+    const headers = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' };
+    const site = ['/none', '/node/999999', '/sites/default/files/none.csv', '/?page=999', '/%zz'];
+    for (const path of [...site, '/api/dataset/bogus', '/api/dataset/bogus/1.json', '/api/dataset/user', '/api']) {
+      const [page, plain] = [await creator.send('GET', path, { headers }), await get(path)];
+      expect([path, page.status, page.headers['content-type']]).toEqual([path, 404, 'text/html; charset=utf-8']);
+      expect(page.text).toContain('<h1>Page not found</h1>');
+      expect(page.text).toContain(`<a href="${portal.url}/">Start page</a>`);
+      expect(page.headers['content-security-policy']).toContain("default-src 'none'");
+      expect([page.headers['cache-control'], page.reason]).toEqual(['private, no-store', plain.reason]);
+    }
+    for (const path of ['/none', '/api/dataset/bogus']) {
+      const head = await portal.anonymous.send('HEAD', path, { headers });
+      expect([head.status, head.text]).toEqual([404, '']);
+    }
+  });
+
+  it('answer programs as before: below the API with an empty body, and what is there in their format', async () => {
+    for (const accept of ['application/json', '*/*', '']) {
+      const reply = await portal.anonymous.send('GET', '/api/dataset/bogus', { headers: { accept } });
+      expect([reply.status, reply.reason, reply.text, reply.headers['content-type']]).toEqual([
+        404,
+        'Not found : Could not find resource bogus.',
+        '',
+        'text/html; charset=UTF-8',
+      ]);
+    }
+    const headers = { accept: 'text/html,*/*;q=0.8' };
+    const posted = await creator.send('POST', '/api/dataset/bogus', { headers, body: {} });
+    expect([posted.status, posted.text]).toEqual([404, '']);
+    const missing = await portal.anonymous.send('GET', '/api/dataset/node/999999', { headers });
+    expect([missing.status, missing.json()]).toEqual([404, ['Node 999999 could not be found']]);
+  });
+
   it('answer HEAD as GET, without a body', async () => {
     const [head, whole] = [await portal.anonymous.send('HEAD', '/'), await get('/')];
     expect(head).toMatchObject({ status: 200, text: '' });
