@@ -30,28 +30,25 @@ export interface Answer {
   body: string | StreamedBody;
 }
 
-/**
- * A refusal as answer: the message as one-element list or its own body; empty and text/html where no format is known. The type is that of
- * the format, which a caller may replace.
- */
+export const htmlType = 'text/html; charset=UTF-8';
+
+/** A refusal as answer: its message or own body in the format that was chosen; where none was, the message as text/html. */
 export const formatError = (
   { status, message, details }: Refusal,
-  { format, callback }: { format?: Format | undefined; callback?: unknown } = {},
+  chosen?: Pick<Format, 'write'> & { contentType: string; callback: unknown },
 ): Answer => {
   const reason = details.reason ?? reasonPhrase(status, message);
-  if (format === undefined || details.bare === true) {
-    const body = details.bare === true ? '' : (details.raw ?? message);
-    return { status, reason, contentType: 'text/html; charset=UTF-8', body };
-  }
+  if (chosen === undefined) return { status, reason, contentType: htmlType, body: details.raw ?? message };
   // A message alone is a scalar: JSON and YAML make the one-element list of it, XML and PHP the bare text.
   const value = details.body === undefined ? message : details.body;
-  const body = details.raw ?? format.write(value as Value, { shape: 'plain', callback }); // what JSON can say
-  return { status, reason, contentType: format.mimeTypes[0], body };
+  const { write, contentType, callback } = chosen;
+  const body = details.raw ?? write(value as Value, { shape: 'plain', callback }); // what JSON can say
+  return { status, reason, contentType, body };
 };
 
 export const redirectTo = (location: string, status: 301 | 302 = 301): Answer => ({
   status,
-  contentType: 'text/html; charset=UTF-8',
+  contentType: htmlType,
   headers: { location },
   body: '',
 });

@@ -5,12 +5,11 @@ import { limitConnections, serverOptions } from '../util/connections.ts';
 import { escapeHtml } from '../util/html.ts';
 import { decodedPart, endConnectionsOnClose, http } from '../util/http.ts';
 import { recordOf } from '../util/json.ts';
-import { type Answer, formatError, redirectTo, refusalOf, sendAnswer } from './answer.ts';
+import { type Answer, formatError, htmlType, redirectTo, refusalOf, sendAnswer } from './answer.ts';
 import { dropRest, readBody } from './body.ts';
 import { openCall } from './call.ts';
 import { answerClientError } from './connections.ts';
 import { filesPath } from './content/view.ts';
-import { parseQuery } from './media/form.ts';
 import { type ChosenFormat, openChoice, splitSuffix } from './media/formats.ts';
 import { discard } from './media/multipart.ts';
 import { MalformedBody, type Value } from './media/value.ts';
@@ -20,8 +19,6 @@ import { maintenanceAnswer, siteAnswer } from './resources/system.ts';
 import { checkCall, checkToken, resolveOperation, resourcesOf } from './resources/table.ts';
 import { xmlrpcAnswer, xmlrpcPath } from './xmlrpc.ts';
 
-const html = 'text/html; charset=UTF-8';
-
 /** The method that a request means: POST may carry another one in `_method` or X-HTTP-Method-Override. */
 const methodOf = ({ raw, headers }: FastifyRequest, query: Record<string, unknown>): string => {
   const override = headers['x-http-method-override'] ?? query._method;
@@ -29,7 +26,7 @@ const methodOf = ({ raw, headers }: FastifyRequest, query: Record<string, unknow
   return raw.method === 'POST' && ['PUT', 'DELETE', 'GET', 'HEAD'].includes(name) ? name : (raw.method ?? 'GET');
 };
 
-const notFound = (message: string): Refusal => new Refusal(404, message, { bare: true });
+const notFound = (message: string): Refusal => new Refusal(404, message, { raw: '' });
 
 /** True when this caller would get past the token and the access check: only then are his files kept. */
 const mayKeepFiles = (call: Call, operation: Operation): boolean => {
@@ -84,7 +81,7 @@ const formatsOf = (
   if ('format' in asked) return { results: fixed ?? asked, errors: asked };
   if (fixed !== null) return { results: fixed, errors: fixed };
   if ('malformed' in asked) throw wire.malformedMime('The Accept header is malformed.');
-  throw new Refusal(406, 'Unknown or unsupported response format.', { bare: true });
+  throw new Refusal(406, 'Unknown or unsupported response format.', { raw: '' });
 };
 
 /** The answer of the service to a path below its prefix. HEAD and OPTIONS depend on the name of the resource only. */
@@ -99,8 +96,8 @@ const serviceAnswer = async (
   const [name = '', ...args] = [...parts, last];
   const resource = resources.get(name);
   if (resource === undefined) throw notFound(`Could not find resource ${escapeHtml(name)}.`);
-  if (method === 'HEAD') return { status: 200, reason: ': OK', contentType: html, body: '' };
-  if (method === 'OPTIONS') return { status: 200, contentType: html, body: '' };
+  if (method === 'HEAD') return { status: 200, reason: ': OK', contentType: htmlType, body: '' };
+  if (method === 'OPTIONS') return { status: 200, contentType: htmlType, body: '' };
   const operation = resolveOperation(resource, method, args);
   if (operation === undefined) throw notFound('Could not find the controller.');
   call.args = args;
@@ -113,9 +110,9 @@ const serviceAnswer = async (
     ofErrors = errors;
     return answerTo(call, await act(call, operation), results);
   } catch (error) {
-    const format = ofErrors && profile.wire.formats[ofErrors.format];
-    const refusal = formatError(refusalOf(error, log), { format, callback: call.query.callback });
-    return { ...refusal, contentType: ofErrors?.contentType ?? refusal.contentType, headers };
+    const { callback } = call.query;
+    const chosen = ofErrors && { ...profile.wire.formats[ofErrors.format], ...ofErrors, callback };
+    return { ...formatError(refusalOf(error, log), chosen), headers };
   }
 };
 
@@ -136,8 +133,8 @@ const routedAnswer = (
   }
   const below = path.slice(prefix.length + 1).replace(/\/$/, '');
   if (below !== '') return serviceAnswer(call, resources, { path: below, method: methodOf(request, query) });
-  const words = 'Services Endpoint "dkan_dataset_api" has been setup successfully.';
-  return { status: 200, contentType: html, body: words };
+  const body = 'Services Endpoint "dkan_dataset_api" has been setup successfully.';
+  return { status: 200, contentType: htmlType, body };
 };
 
 /** The answer to a request; never throws. */
@@ -153,7 +150,7 @@ const answer = async (
     const [start = ''] = url.split('?', 1);
     const path = wire.pathOf(start);
     const queryText = url.slice(start.length + 1);
-    const open = openCall(portal, request, { query: parseQuery(queryText), queryText });
+    const open = openCall(portal, request, queryText);
     call = open;
     const make = async (): Promise<Answer> => {
       const held = path.startsWith(filesPath) ? null : await maintenanceAnswer(open);
@@ -209,7 +206,7 @@ export const createApp = (portal: Portal): FastifyInstance => {
   for (const method of http.METHODS) {
     if (method !== 'CONNECT') app.addHttpMethod(method, { hasBody: false, overrideExisting: true });
   }
-  const resources = resourcesOf(portal.profile, portal.expose ?? null);
+  const resources = resourcesOf(portal);
   const handle = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     const began = performance.now();
     let result = await answer(portal, resources, request);

@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import { isIPv6 } from 'node:net';
 import type { FastifyRequest } from 'fastify';
 import { clientAddress, plainAddress } from '../util/connections.ts';
-import type { FormTree } from './media/form.ts';
+import { parseQuery } from './media/form.ts';
 import type { Call, Portal } from './portal.ts';
 import { Refusal } from './refusal.ts';
 import type { Session } from './store/sessions.ts';
@@ -69,13 +69,13 @@ const tokenUser = ({ tokens, store }: Portal, header: string | undefined): User 
   return user;
 };
 
-/** The call of a request: its user, and the address under which the portal was reached. An unknown cookie counts as none. */
-export const openCall = (
-  portal: Portal,
-  request: FastifyRequest,
-  { query, queryText }: { query: FormTree; queryText: string },
-): Call => {
+/**
+ * The call of a request: its user, and the address under which the portal was reached. An unknown cookie counts as none.
+ * Throws MalformedBody for the query, 401 for an access token.
+ */
+export const openCall = (portal: Portal, request: FastifyRequest, queryText: string): Call => {
   const { users } = portal.store;
+  const query = parseQuery(queryText);
   const baseUrl = baseUrlOf(portal, request.raw);
   const cookieName = cookieNameOf(baseUrl);
   const byToken = tokenUser(portal, request.headers.authorization);

@@ -5,9 +5,7 @@ import { escapeHtml } from '../util/html.ts';
 interface RefusalDetails {
   /** The value to format as body; `[message]` (one-element list) when absent. */
   body?: unknown;
-  /** True for routes and formats that do not exist: the body is empty and the type text/html, whatever was requested. */
-  bare?: boolean;
-  /** Sent as it is in place of a formatted body, under the type that was negotiated. */
+  /** Sent as it is in place of a formatted body, under the type that was negotiated. Empty for routes and formats that do not exist. */
   raw?: string;
   /** Replaces the reason phrase that status and message make. */
   reason?: string;

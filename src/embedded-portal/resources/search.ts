@@ -68,7 +68,7 @@ export const searchHandler =
       const body = format.write(value as Value, { shape: 'plain', callback }); // what JSON can say
       return { status: 200, headers, contentType, body };
     } catch (error) {
-      if (error instanceof Refusal) return { ...formatError(error, { format, callback }), headers, contentType };
+      if (error instanceof Refusal) return { ...formatError(error, { ...format, contentType, callback }), headers };
       throw error;
     }
   };

@@ -1,21 +1,15 @@
 // The resources of a profile, the operation that a request means, and the checks before it runs (recorded behaviour 1).
 import { isSameSecret } from '../../util/secrets.ts';
-import type { Call, Operation, Profile, Resource } from '../portal.ts';
+import type { Call, Operation, Portal, Resource } from '../portal.ts';
 import { Refusal } from '../refusal.ts';
 
 const own = <T>(table: Readonly<Record<string, T>>, name: string): T | undefined =>
   Object.hasOwn(table, name) ? table[name] : undefined;
 
-/**
- * The resources of a profile by name. `expose` names the operations that exist, `create` also means `createOn`; a resource
- * that it does not name does not exist. Null: all.
- */
-export const resourcesOf = (
-  { resources }: Profile,
-  expose: Readonly<Record<string, readonly string[]>> | null,
-): ReadonlyMap<string, Resource> => {
-  const all = Object.entries(resources);
-  if (expose === null) return new Map(all);
+/** The resources that exist by name. `create` in `expose` also means `createOn`; a resource that it does not name does not exist. */
+export const resourcesOf = ({ profile, expose }: Portal): ReadonlyMap<string, Resource> => {
+  const all = Object.entries(profile.resources);
+  if (expose === undefined) return new Map(all);
   return new Map(
     all.flatMap(([resource, operations]) => {
       const names = own(expose, resource);
