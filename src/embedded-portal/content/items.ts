@@ -1,8 +1,7 @@
 // The kinds of fields: what an item of each holds, and how one is checked and completed to what a read shows (spec 2, recorded
 // behaviour 7 and 8), or looked up in the store where it is a term, a reference or a file.
 import { escapeHtml } from '../../util/html.ts';
-import type { ReadContext } from './changes.ts';
-import type { Field, FieldKind } from './fields.ts';
+import type { Field, FieldKind, ReadContext } from './fields.ts';
 import { readWkt } from './geometry.ts';
 import { isTextFormat, safeText } from './safe-text.ts';
 

@@ -5,8 +5,6 @@ import { WorkerPool } from '../../util/worker-pool.ts';
 import type { Field } from './fields.ts';
 import { formatted, isShort } from './safe-text.ts';
 
-export type RenderedTexts = ReadonlyMap<string, string>;
-
 /** Longest text that is rendered as Markdown, characters. */
 const longest = 100_000;
 
@@ -53,7 +51,7 @@ export const renderTexts = async (
   fields: readonly Field[],
   body: Record<string, unknown>,
   stored: Record<string, unknown> = {},
-): Promise<RenderedTexts> => {
+): Promise<ReadonlyMap<string, string>> => {
   const texts = new Set<string>();
   for (const { kind, name } of fields) {
     if ((kind !== 'body' && kind !== 'long') || !Object.hasOwn(body, name)) continue;

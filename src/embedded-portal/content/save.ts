@@ -4,8 +4,7 @@ import { unknownNode } from '../refusal.ts';
 import type { StoredFile } from '../store/files.ts';
 import type { NodeType, StoredNode } from '../store/nodes.ts';
 import type { Store } from '../store/open.ts';
-import type { FieldChanges, NodeChanges } from './changes.ts';
-import type { Field } from './fields.ts';
+import type { Field, FieldChanges, NodeChanges } from './fields.ts';
 import { aliasOf } from './public-names.ts';
 
 /** What a request read when it began, by nid; empty where it cannot have changed meanwhile. */

@@ -1,6 +1,6 @@
 // Texts made to take long: nobody else waits for them.
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { ReadContext } from '../../../src/embedded-portal/content/changes.ts';
+import type { ReadContext } from '../../../src/embedded-portal/content/fields.ts';
 import { datasetFields } from '../../../src/embedded-portal/content/fields.ts';
 import { FieldFault, readItem } from '../../../src/embedded-portal/content/items.ts';
 import { type Caller, startTestPortal, type TestPortal } from '../../support/portal.ts';

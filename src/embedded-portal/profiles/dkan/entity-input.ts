@@ -1,8 +1,7 @@
 // Reads the body of a node as release B does: no form, bare structures, little checked (recorded behaviour 8).
 import { escapeHtml } from '../../../util/html.ts';
 import { defined, isObject } from '../../../util/json.ts';
-import type { CoreChanges, FieldChanges, NodeReader, ReadContext } from '../../content/changes.ts';
-import type { Field } from '../../content/fields.ts';
+import type { CoreChanges, Field, FieldChanges, NodeReader, ReadContext } from '../../content/fields.ts';
 import {
   catchFault,
   emptyGeometry,

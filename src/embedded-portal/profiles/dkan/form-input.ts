@@ -2,7 +2,7 @@
 // behaviour 8a, 9, 10).
 import { defined, isObject, recordOf } from '../../../util/json.ts';
 import { may } from '../../access.ts';
-import type { CoreChanges, FieldChanges, NodeReader, ReadContext } from '../../content/changes.ts';
+import type { CoreChanges, FieldChanges, NodeReader, ReadContext } from '../../content/fields.ts';
 import { stored, textOf, tidOf } from '../../content/items.ts';
 import { formRefusal, titleError } from '../../content/spec-input.ts';
 import { em } from '../../refusal.ts';

@@ -1,8 +1,7 @@
 // The widgets of the editing form of release C and how each reads its input (recorded behaviour 8a).
 import { escapeHtml } from '../../../util/html.ts';
 import { isObject, recordOf } from '../../../util/json.ts';
-import type { ReadContext } from '../../content/changes.ts';
-import type { Field } from '../../content/fields.ts';
+import type { Field, ReadContext } from '../../content/fields.ts';
 import { catchFault, dateItem, idOf, type RawItem, readDate, readItem, textOf, tidOf } from '../../content/items.ts';
 import { isTextFormat } from '../../content/safe-text.ts';
 import { namesIn } from '../../content/shapes.ts';
