@@ -11,11 +11,10 @@ import type { Format } from './media/formats.ts';
 import type { Value } from './media/value.ts';
 import { cleanReason, Refusal, reasonPhrase } from './refusal.ts';
 
-/** A body that is not formatted: the bytes of a file. */
-export interface StreamedBody {
+/** The bytes of a file. */
+interface StreamedBody {
   path: string;
   bytes: number;
-  contentType: string;
   disposition: string;
 }
 

@@ -58,11 +58,7 @@ const act = async (call: Call, operation: Operation): Promise<Result> => {
 
 /** What an operation answers, in a format and under its type. */
 const answerTo = ({ headers, query, portal }: Call, result: Result, { format, contentType }: ChosenFormat): Answer => {
-  if ('stream' in result) return { status: 200, headers, contentType: result.stream.contentType, body: result.stream };
-  if ('redirect' in result) {
-    return { status: 302, headers: { ...headers, location: result.redirect }, contentType, body: '' };
-  }
-  if ('empty' in result) return { status: 200, headers, contentType, body: '' };
+  if ('body' in result) return { status: 200, headers, contentType, ...result };
   const { value, shape = 'plain' } = result;
   const { write } = portal.profile.wire.formats[format];
   return { status: 200, headers, contentType, body: write(value as Value, { shape, callback: query.callback }) }; // what JSON can say

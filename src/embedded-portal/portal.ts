@@ -3,7 +3,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Log } from '../model/log.ts';
 import { escapeHtml } from '../util/html.ts';
-import type { Answer, StreamedBody } from './answer.ts';
+import type { Answer } from './answer.ts';
 import type { Field, NodeReader } from './content/fields.ts';
 import type { Copies } from './content/save.ts';
 import type { FileItem } from './content/view.ts';
@@ -133,13 +133,8 @@ export const needById = <T>(
   return found;
 };
 
-/** What an operation answers: a value to format, or nothing at all. */
-export type Result =
-  | { value: unknown; shape?: ResultShape }
-  | { empty: true }
-  /** The address to which the client is sent on. */
-  | { redirect: string }
-  | { stream: StreamedBody };
+/** What an operation answers: a value to format, or a body as it is. */
+export type Result = { value: unknown; shape?: ResultShape } | (Partial<Answer> & Pick<Answer, 'body'>);
 
 export interface Operation {
   /** Where it is called: `POST <name>/<action>`, `POST <name>/<id>/<action>`, `GET <name>/<id>/<relationship>`, or by method. */

@@ -1,6 +1,6 @@
 // The file resource: what the `uri` of an attach answers (spec 2.6), and the bytes at their public address.
 import { demand, mayReadFile } from '../access.ts';
-import type { StreamedBody } from '../answer.ts';
+import type { Answer } from '../answer.ts';
 import { fileUrl } from '../content/view.ts';
 import { type Call, needById, operation, type Portal, type Resource, type Result } from '../portal.ts';
 import type { StoredFile } from '../store/files.ts';
@@ -11,29 +11,23 @@ const needFile = (call: Call): StoredFile =>
 /** Types that a browser displays without running anything; all others are sent as a download. */
 const shownTypes = 'text/csv text/plain text/tab-separated-values application/pdf application/json'.split(' ');
 
-/** The bytes of a file as a response: never a type that could run in the portal's origin, always with a file name. */
-export const fileBytes = (portal: Portal, file: StoredFile): StreamedBody => {
+/** The bytes of a file: never a type that could run in the portal's origin, always with a file name. */
+export const fileAnswer = (portal: Portal, file: StoredFile): Answer => {
   const isShown = shownTypes.includes(file.filemime) || (file.type === 'image' && file.filemime !== 'image/svg+xml');
   const plainName = file.name.replace(/[^\x20-\x7e]|["\\]/g, '_');
+  const disposition = `${isShown ? 'inline' : 'attachment'}; filename="${plainName}"; filename*=UTF-8''${encodeURIComponent(file.name)}`;
   return {
-    path: portal.store.pathOf(file),
-    bytes: file.filesize,
+    status: 200,
     contentType: isShown ? file.filemime : 'application/octet-stream',
-    disposition: `${isShown ? 'inline' : 'attachment'}; filename="${plainName}"; filename*=UTF-8''${encodeURIComponent(file.name)}`,
+    body: { path: portal.store.pathOf(file), bytes: file.filesize, disposition },
   };
 };
 
 const retrieve = (call: Call): Result => {
   const file = needFile(call);
-  if (call.query.file_contents === '1') return { stream: fileBytes(call.portal, file) };
-  return {
-    value: {
-      ...call.portal.profile.uploads.item(file),
-      uri_full: fileUrl(file, call.baseUrl),
-      sha256: file.sha256,
-    },
-    shape: 'object',
-  };
+  if (call.query.file_contents === '1') return fileAnswer(call.portal, file);
+  const item = call.portal.profile.uploads.item(file);
+  return { value: { ...item, uri_full: fileUrl(file, call.baseUrl), sha256: file.sha256 }, shape: 'object' };
 };
 
 export const fileResource: Resource = {

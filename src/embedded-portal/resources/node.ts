@@ -123,7 +123,7 @@ const remove = async (call: Call): Promise<Result> => {
     deleteNode(changeOf(call, copies), needNode(call)),
   );
   removeBytes(portal, dropped);
-  return { empty: true };
+  return { body: '' };
 };
 
 const demandEdit = (call: Call): void => demand(call.user, mayEdit(call.user, needNode(call)));

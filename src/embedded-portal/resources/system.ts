@@ -6,7 +6,7 @@ import { type Answer, redirectTo } from '../answer.ts';
 import { filesPath } from '../content/view.ts';
 import type { Call, SiteHandler } from '../portal.ts';
 import type { StoredFile } from '../store/files.ts';
-import { fileBytes } from './file.ts';
+import { fileAnswer } from './file.ts';
 import { deletedCookie, tokenOf } from './user.ts';
 
 const page = (status: number, title: string, siteName: string): Answer => ({
@@ -64,8 +64,7 @@ export const fileHandler =
 /** Files for those who may read a node that uses them. */
 export const guardedFiles = fileHandler((call, file) => {
   demand(call.user, mayReadFile(call.portal.store, call.user, file));
-  const stream = fileBytes(call.portal, file);
-  return { status: 200, contentType: stream.contentType, body: stream };
+  return fileAnswer(call.portal, file);
 });
 
 const notFound = ({ portal: { profile } }: Call): Answer => page(404, 'Page not found', profile.siteName);

@@ -40,7 +40,9 @@ const create = around(nodeResource.create, async (call, core) => {
   if (nodeBody(call).type !== 'page' || !('value' in result)) return result;
   const { nid } = result.value as { nid: string };
   const made = call.portal.store.nodes.byNid(Number(nid));
-  return made === null ? result : { redirect: `${publicPath(made, call.baseUrl)}?edit=true` };
+  if (made === null) return result;
+  const location = `${publicPath(made, call.baseUrl)}?edit=true`;
+  return { status: 302, headers: { ...call.headers, location }, body: '' };
 });
 
 /** Without a file the answer is an empty list, and `attach` 0 empties the field. */

@@ -7,7 +7,7 @@ import type { Call, Portal, SiteHandler } from '../../portal.ts';
 import { lockRefused } from '../../races.ts';
 import { Refusal } from '../../refusal.ts';
 import { catalogueHandler, isCataloguePath, pagedPaths } from '../../resources/catalogue.ts';
-import { fileBytes } from '../../resources/file.ts';
+import { fileAnswer } from '../../resources/file.ts';
 import { type Search, searchAll, searchHandler, searchRows } from '../../resources/search.ts';
 import { fileHandler } from '../../resources/system.ts';
 import { fatalFault } from './faults.ts';
@@ -15,10 +15,11 @@ import { searchFault } from './search.ts';
 import { warn } from './wire.ts';
 
 /** Files go out to everybody, even when their node is not published, bare and under their own type. */
-export const bareFiles = fileHandler(({ portal }, file) => {
-  const stream = { ...fileBytes(portal, file), contentType: file.filemime };
-  return { status: 200, contentType: stream.contentType, body: stream, plain: true };
-});
+export const bareFiles = fileHandler(({ portal }, file) => ({
+  ...fileAnswer(portal, file),
+  contentType: file.filemime,
+  plain: true,
+}));
 
 /** A search whose faults are values that report them. */
 const search: Search = async (call, query, budget) => {
