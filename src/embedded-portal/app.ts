@@ -64,18 +64,14 @@ const answerTo = ({ headers, query, portal }: Call, result: Result, { format, co
   return { status: 200, headers, contentType, body: write(value as Value, { shape, callback: query.callback }) }; // what JSON can say
 };
 
-/** The formats of results and errors. Throws a Refusal for one that cannot be. */
-const formatsOf = (
-  call: Call,
-  name: string,
-  suffix: string | null,
-): { results: ChosenFormat; errors: ChosenFormat } => {
-  const { wire } = call.portal.profile;
-  const usual = suffix === null && Object.hasOwn(wire.resultFormats, name) ? wire.resultFormats[name] : undefined;
-  const fixed = usual === undefined ? null : openChoice(usual);
-  const asked = wire.chooseFormat({ suffix, accept: call.request.headers.accept });
-  if ('format' in asked) return { results: fixed ?? asked, errors: asked };
-  if (fixed !== null) return { results: fixed, errors: fixed };
+/** The formats of results and errors of a resource. Throws a Refusal for one that cannot be. */
+const formatsOf = ({ portal, request }: Call, name: string, suffix: string | null) => {
+  const { wire } = portal.profile;
+  const usual = suffix === null ? wire.resultFormats[name] : undefined;
+  const fixed = usual && openChoice(usual);
+  const asked = wire.chooseFormat({ suffix, accept: request.headers.accept });
+  const errors = 'format' in asked ? asked : fixed;
+  if (errors !== undefined) return { results: fixed ?? errors, errors };
   if ('malformed' in asked) throw wire.malformedMime('The Accept header is malformed.');
   throw new Refusal(406, 'Unknown or unsupported response format.', { raw: '' });
 };

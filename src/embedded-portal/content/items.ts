@@ -8,15 +8,7 @@ import { isTextFormat, safeText } from './safe-text.ts';
 export type RawItem = Record<string, unknown>;
 
 /** What is wrong with a field; the message names no internals and may be shown. */
-export class FieldFault extends Error {
-  readonly field: string;
-
-  constructor({ name }: Field, message: string) {
-    super(message);
-    this.name = 'FieldFault';
-    this.field = name;
-  }
-}
+export class FieldFault extends Error {}
 
 /** What `read` returns, or what `instead` makes of the {@link FieldFault} that it throws. */
 export const catchFault = <T, U>(read: () => T, instead: (fault: FieldFault) => U): T | U => {
@@ -40,13 +32,13 @@ const within = (field: Field, value: unknown, most = field.maxLength): string =>
   const text = textOf(value) ?? '';
   const { length } = [...text];
   if (length <= most) return text;
-  throw new FieldFault(field, `${field.name} may not be longer than ${most} characters; ${length} were sent.`);
+  throw new FieldFault(`${field.name} may not be longer than ${most} characters; ${length} were sent.`);
 };
 
 const optionOf = (field: Field, value: unknown): string => {
   const text = within(field, value);
   if (field.options?.includes(text) !== false) return text;
-  throw new FieldFault(field, `Invalid option for field ${field.name}; allowed: ${field.options.join(', ')}`);
+  throw new FieldFault(`Invalid option for field ${field.name}; allowed: ${field.options.join(', ')}`);
 };
 
 const urlPattern =
@@ -56,13 +48,13 @@ const urlOf = (field: Field, value: unknown): string => {
   // The length first: the pattern takes time that grows with the square of it.
   const text = within(field, value, 2048);
   if (urlPattern.test(text)) return text;
-  throw new FieldFault(field, `The value provided for ${field.name} is not a valid URL.`);
+  throw new FieldFault(`The value provided for ${field.name} is not a valid URL.`);
 };
 
 const dateOf = (field: Field, value: unknown): string => {
   const date = readDate(textOf(value) ?? '');
   if (date !== null) return date;
-  throw new FieldFault(field, `The value of ${field.name} is not a date (YYYY-MM-DD HH:MM:SS or ISO 8601).`);
+  throw new FieldFault(`The value of ${field.name} is not a date (YYYY-MM-DD HH:MM:SS or ISO 8601).`);
 };
 
 type ReadItem = (field: Field, raw: RawItem, context: ReadContext) => RawItem;
@@ -88,7 +80,7 @@ export const emptyGeometry = (): RawItem => Object.fromEntries(['wkt', ...geomet
 const readGeo: ReadItem = (field, raw) => {
   const wkt = textOf(raw.wkt) ?? '';
   const facts = readWkt(wkt);
-  if (facts === null) throw new FieldFault(field, `The value of ${field.name} is not well-known text (WKT).`);
+  if (facts === null) throw new FieldFault(`The value of ${field.name} is not well-known text (WKT).`);
   return { wkt, ...facts, srid: null, accuracy: null, source: null };
 };
 
@@ -103,17 +95,17 @@ const readTerm: ReadItem = (field, raw, { store }) => {
   const vocabulary = field.vocabulary ?? '';
   const named = textOf(raw.vocabulary_machine_name) ?? textOf(raw.vocabulary) ?? '';
   if (named !== '' && named !== vocabulary) {
-    throw new FieldFault(field, `${field.name} takes terms of the vocabulary ${vocabulary}, not ${escapeHtml(named)}.`);
+    throw new FieldFault(`${field.name} takes terms of the vocabulary ${vocabulary}, not ${escapeHtml(named)}.`);
   }
   const tid = idOf(raw.tid);
   if (tid !== null && store.terms.byTid(tid)?.vocabulary !== vocabulary) {
-    throw new FieldFault(field, `${field.name}: there is no term ${tid} in the vocabulary ${vocabulary}.`);
+    throw new FieldFault(`${field.name}: there is no term ${tid} in the vocabulary ${vocabulary}.`);
   }
   if (tid !== null) return { tid: String(tid) };
   const given = textOf(raw.tid);
   const name = (textOf(raw.name) ?? (given === 'autocreate' ? null : given) ?? '').trim();
   if (name === '' || name.length > 255) {
-    throw new FieldFault(field, `${field.name}: a term needs a tid, or a name of 1 to 255 characters.`);
+    throw new FieldFault(`${field.name}: a term needs a tid, or a name of 1 to 255 characters.`);
   }
   return { tid: tidOf(store, vocabulary, name) };
 };
@@ -132,14 +124,14 @@ const readReference: ReadItem = (field, raw, { store, mayRefer = () => true }) =
   const nids = sent === null ? store.nodes.byTitle(field.target ?? '', text.trim()) : [sent];
   const [found, ...others] = nids.flatMap((nid) => store.nodes.byNid(nid) ?? []).filter(mayRefer);
   if (sent === null && found === undefined) {
-    throw new FieldFault(field, `There are no entities matching "${escapeHtml(text)}"`);
+    throw new FieldFault(`There are no entities matching "${escapeHtml(text)}"`);
   }
   if (others.length > 0) {
     const words = 'write the title with its nid in brackets.';
-    throw new FieldFault(field, `Several entities match "${escapeHtml(text)}"; ${words}`);
+    throw new FieldFault(`Several entities match "${escapeHtml(text)}"; ${words}`);
   }
   if (found === undefined || (field.target !== null && found.type !== field.target)) {
-    throw new FieldFault(field, `The referenced entity (node: ${sent}) is invalid.`);
+    throw new FieldFault(`The referenced entity (node: ${sent}) is invalid.`);
   }
   return { target_id: String(found.nid) };
 };
@@ -152,7 +144,7 @@ const readFile: ReadItem = (field, raw, { store, mayUse = () => true }) => {
   const file = fid === null ? null : store.files.byFid(fid);
   if (file === null || !mayUse(file)) {
     const shown = escapeHtml(textOf(raw.fid) ?? '');
-    throw new FieldFault(field, `The file ${shown} referenced by ${field.name} does not exist.`);
+    throw new FieldFault(`The file ${shown} referenced by ${field.name} does not exist.`);
   }
   const settings = fileSettings.flatMap((key) => (textOf(raw[key]) ? [[key, textOf(raw[key])]] : []));
   return { fid: String(fid), ...Object.fromEntries(settings) };
@@ -285,9 +277,7 @@ export const dateItem = (value: string, end: string | null): Record<string, unkn
 /** Numbers of the vocabularies, the same on every site that was checked. */
 export const vocabularyIds: Readonly<Record<string, string>> = { format: '1', tags: '2', dkan_topics: '3' };
 
-const digits = /^\d{1,15}$/;
-
 export const idOf = (value: unknown): number | null => {
   const text = textOf(value)?.trim() ?? '';
-  return digits.test(text) && Number(text) > 0 ? Number(text) : null;
+  return /^\d{1,15}$/.test(text) && Number(text) > 0 ? Number(text) : null;
 };

@@ -30,7 +30,7 @@ export const namesIn = (text: string): string[] => {
 };
 
 const refuse = (field: Field, words: string): never => {
-  throw new FieldFault(field, `${field.name}: ${words}`);
+  throw new FieldFault(`${field.name}: ${words}`);
 };
 
 const shown = (key: string): string => `"${escapeHtml(key.slice(0, 64))}"`;

@@ -178,10 +178,10 @@ const readField = (field: Field, value: unknown, context: ReadContext): RawItem[
   if (field.name === 'field_datastore_status') {
     const sent = textOf(raw[0]?.value) ?? '';
     if (sent === '' || sent === (context.node === null ? '0' : context.shownStatus)) return null;
-    throw new FieldFault(field, ownedByPortalWords(field.name));
+    throw new FieldFault(ownedByPortalWords(field.name));
   }
   if (!field.many && raw.length > 1) {
-    throw new FieldFault(field, `${field.name} takes one value; ${raw.length} were sent.`);
+    throw new FieldFault(`${field.name} takes one value; ${raw.length} were sent.`);
   }
   const items = raw.map((one) => shownItem(field, readItem(field, one, context), context));
   const isSet = field.kind === 'node' || field.kind === 'term';
@@ -199,7 +199,7 @@ const readFields = (body: Record<string, unknown>, context: ReadContext): FieldC
       if (read !== null) items[field.name] = read;
     } catch (error) {
       if (!(error instanceof FieldFault)) throw error;
-      errors[error.field] = error.message;
+      errors[field.name] = error.message;
     }
   }
   if (Object.keys(errors).length > 0) throw formRefusal(errors);

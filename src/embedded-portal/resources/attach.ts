@@ -24,10 +24,7 @@ export const tooManyFiles = 'You cannot upload so many files.';
 export const keyOf = (part: string): string | null => /^files\[([^\]]*)\]$/.exec(part)?.[1] ?? null;
 
 /** The `attach` part: false only for what counts as false; true when it is missing. */
-export const refusesFilled = (value: unknown): boolean => {
-  const text = value === undefined ? '1' : (textOf(value) ?? '1');
-  return text !== '' && text !== '0';
-};
+export const refusesFilled = (value: unknown): boolean => !['', '0'].includes(textOf(value) ?? '1');
 
 /** Throws 406 where the named field takes no files. */
 export const needField = (call: Call, node: StoredNode): void => {
@@ -68,8 +65,8 @@ export const attachFile = async (call: Call, node: StoredNode): Promise<Result> 
   const { upload, uuid, name } = needUpload(call);
   refuseFilled(call, node);
   const filemime = profile.uploads.mimeOf(name);
-  const type = fileTypeOf(filemime);
   const { bytes: filesize, sha256 } = upload;
+  const facts = { filename: name, filemime, filesize, type: fileTypeOf(filemime), uuid, sha256 };
   const { fid, dropped, settle } = await inRace(call, touchedBy(call, node.nid), (copies) => {
     if (store.nodes.byNid(node.nid) === null) throw new Refusal(404, `Node ${node.nid} could not be found`);
     refuseFilled(call, node);
@@ -78,8 +75,7 @@ export const attachFile = async (call: Call, node: StoredNode): Promise<Result> 
     const freed = store.files.assign(node.nid, []);
     const isTaken = (candidate: string): boolean => store.files.byName(candidate) !== null;
     const publicName = profile.uploads.publicName(name, isTaken, freed);
-    const facts = { filemime, filesize, timestamp, type, uuid, sha256 };
-    const fid = store.files.add({ uid: user.uid, filename: name, name: publicName, ...facts });
+    const fid = store.files.add({ uid: user.uid, name: publicName, timestamp, ...facts });
     const dropped = [...freed, ...store.files.assign(node.nid, [fid])];
     store.nodes.touch(node.nid, { at: timestamp, uid: user.uid });
     const settle = noteFile(portal, node.nid, before);

@@ -95,11 +95,8 @@ const saveBody = async (call: Call, begun: StoredNode | null, type: NodeType): P
     const lost = isFragile ? portal.races?.settle({ hasList }, () => store.nodes.remove(nid)) : null;
     return { ...saved, lost, late: read.late, settle: noteFile(portal, nid, before) };
   };
-  const { nid, droppedFiles, lost, late, settle } = await inRace(
-    call,
-    touchedBy(call, begun?.nid ?? null, body),
-    write,
-  );
+  const touched = touchedBy(call, begun?.nid ?? null, body);
+  const { nid, droppedFiles, lost, late, settle } = await inRace(call, touched, write);
   if (lost) throw lost;
   await settle();
   removeBytes(portal, droppedFiles);

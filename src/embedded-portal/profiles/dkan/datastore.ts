@@ -102,7 +102,7 @@ export class RecordedDatastore implements PortalDatastore {
   /** Imports as recorded: without an error whatever comes of it, but the recorded 500 where no table can be made. */
   importNow(nid: string): Promise<void> {
     const { races } = this.#parts;
-    const copy = this.#copy();
+    const copy = races && this.#states;
     races?.demandLock();
     return races === null ? this.#importOver(nid, copy) : races.import(() => this.#importOver(nid, copy));
   }
@@ -113,7 +113,7 @@ export class RecordedDatastore implements PortalDatastore {
 
   remove(nid: string): Promise<void> {
     return this.#change(nid, null, () => {
-      this.#clearRows(nid);
+      this.#sql.run`DELETE FROM recorded_row WHERE nid = ${nid}`;
       this.#setColumns(nid, null);
     });
   }
@@ -169,7 +169,7 @@ export class RecordedDatastore implements PortalDatastore {
   async nodeRemoved(nid: string): Promise<void> {
     if (this.#table(nid) === null) return;
     await this.#change(nid, null, () => {
-      this.#clearRows(nid);
+      this.#sql.run`DELETE FROM recorded_row WHERE nid = ${nid}`;
       this.#sql.run`DELETE FROM recorded_table WHERE nid = ${nid}`;
     });
   }
@@ -218,10 +218,6 @@ export class RecordedDatastore implements PortalDatastore {
     this.#sql.run`UPDATE recorded_table SET columns = ${columns && JSON.stringify(columns)} WHERE nid = ${nid}`;
   }
 
-  #clearRows(nid: string): void {
-    this.#sql.run`DELETE FROM recorded_row WHERE nid = ${nid}`;
-  }
-
   #count(nid: string): number {
     return this.#sql.count`SELECT count(*) FROM recorded_row WHERE nid = ${nid}`;
   }
@@ -235,12 +231,10 @@ export class RecordedDatastore implements PortalDatastore {
     return new SimpleParser(this.#stateOf(nid).configuration ?? {});
   }
 
-  /** The states as a request finds them when it begins; where nothing races, those at the time they are written. */
-  #copy(): States | null {
-    return this.#parts.races === null ? null : this.#states;
-  }
-
-  /** Writes one state (null: forgotten), and with it those of all others as in the copy, and returns all; inside a write. */
+  /**
+   * Writes one state (null: forgotten), and with it those of all others as in the copy, and returns all; inside a write. A
+   * copy is what a request found when it began; null where nothing races.
+   */
   #save(copy: States | null, nid: string, state: State | null): States {
     const written = new Map(copy ?? this.#states);
     if (state === null) written.delete(nid);
@@ -254,7 +248,7 @@ export class RecordedDatastore implements PortalDatastore {
   /** Writes a state as a request does that began just now. */
   async #change(nid: string, state: State | null, also: () => void = () => undefined): Promise<void> {
     const { races, write } = this.#parts;
-    const copy = this.#copy();
+    const copy = races && this.#states;
     races?.demandLock();
     await races?.pause();
     await write(() => {
