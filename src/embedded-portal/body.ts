@@ -104,10 +104,7 @@ const readMultipartBody = async ({ request, portal }: Call, keepFiles: boolean):
   return { value: fields, files };
 };
 
-/**
- * Reads the whole body of a call. Throws a Refusal: 406 for an unknown type, 400 or 406 for a malformed body, 413 for one
- * that is too large.
- */
+/** Reads the whole body of a call. Throws a Refusal: 406 for its type, 400 or 406 for a malformed one, 413 for its size. */
 export const readBody = async (call: Call, { keepFiles }: { keepFiles: boolean }): Promise<Body> => {
   const { request, portal } = call;
   const { wire } = portal.profile;

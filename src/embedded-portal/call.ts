@@ -54,10 +54,7 @@ const findSession = (portal: Portal, cookie: string): { session: Session; user: 
   return { session, user };
 };
 
-/**
- * The account of the request's access token; null without one, and where tokens are off. Throws 401 for a token that is
- * not known, and for OAuth, which no portal of ours speaks.
- */
+/** The account of the access token; null without one or where tokens are off. Throws 401 for an unknown one, and for OAuth. */
 const tokenUser = ({ tokens, store }: Portal, header: string | undefined): User | null => {
   if (tokens === null || header === undefined) return null;
   const [scheme = '', token = ''] = header.trim().split(/\s+/);
@@ -69,10 +66,7 @@ const tokenUser = ({ tokens, store }: Portal, header: string | undefined): User 
   return user;
 };
 
-/**
- * The call of a request: its user, and the address under which the portal was reached. An unknown cookie counts as none.
- * Throws MalformedBody for the query, 401 for an access token.
- */
+/** The call of a request; an unknown cookie counts as none. Throws MalformedBody for its query, 401 for its access token. */
 export const openCall = (portal: Portal, request: FastifyRequest, queryText: string): Call => {
   const { users } = portal.store;
   const query = parseQuery(queryText);

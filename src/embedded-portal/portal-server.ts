@@ -49,10 +49,7 @@ export type PortalServer = Awaited<ReturnType<typeof startPortalServer>>;
 
 const unixNow = (): number => Math.floor(Date.now() / 1000);
 
-/**
- * Starts a portal. Throws PortalPortError when the port is taken or another process serves the folder,
- * PortalStoreError when the store cannot be opened, UsersFileError when the users file is wrong.
- */
+/** Starts a portal. Throws PortalPortError (port taken, folder in use), PortalStoreError, UsersFileError. */
 export const startPortalServer = async (options: PortalServerOptions) => {
   const { log, attachWaitMs, usersFile } = options;
   // A connection may be silent as long as an import is waited for, and a minute.

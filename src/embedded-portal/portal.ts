@@ -44,10 +44,7 @@ export interface DatastoreParts extends DatastoreOptions {
 export interface PortalSettings {
   /** Address under which clients reach the portal, when a proxy stands before it; on https cookies are `Secure`. */
   publicUrl?: string;
-  /**
-   * The account of the installation's own workers, which cannot be locked out from another machine: the secret, random
-   * bytes, lets it in beside its password, and guesses at it need no limit.
-   */
+  /** The account of our own workers: the secret lets it in, too, and never counts as a guess, so that nobody locks it out. */
   ownAccount?: { name: string; secret: string };
   /** Addresses and networks of proxies whose X-Forwarded-For is trusted for the client's address; none when absent. */
   trustedProxies?: readonly string[];

@@ -57,10 +57,7 @@ export class Races {
     return numbersOf(`${this.#options.seed} ${this.#drawn++}`)[0];
   }
 
-  /**
-   * Runs a save that has read what it needs, after a pause in which others may read the same. Throws the database's
-   * refusal, before anything is written, for a share of those that cross another save.
-   */
+  /** Writes after a pause in which others may read the same; throws instead for a share of the saves that cross another. */
   async save<T>(write: () => Promise<T>): Promise<T> {
     const span = { isCrossed: this.#saves.size > 0 };
     for (const other of this.#saves) other.isCrossed = true;

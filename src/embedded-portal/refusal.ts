@@ -32,10 +32,7 @@ const prefixes: Record<number, string> = { 401: 'Unauthorized ', 404: 'Not found
 /** The reason phrase of an error as servers of this API send it: `Not found : message` (recorded behaviour 2). */
 export const reasonPhrase = (status: number, message: string): string => `${prefixes[status] ?? ''}: ${message}`;
 
-/**
- * Makes any text fit for a status line: tags stripped, control characters to spaces, what is above U+00FF to `?`,
- * at most `longest` characters. An unclean reason phrase would end the process.
- */
+/** A text fit for a status line: no tags or control characters, `?` above U+00FF. An unclean one would end the process. */
 export const cleanReason = (text: string, longest = 200): string =>
   text
     .replace(/<[^<>]*>/g, '')

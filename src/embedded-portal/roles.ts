@@ -6,10 +6,7 @@ export type RoleTable = Readonly<Record<string, { rid: number; permissions: read
 const writer = ['create content', 'edit own content', 'manage datastore'] as const;
 const editor = [...writer, 'edit any content', 'access site in maintenance mode'] as const;
 
-/**
- * The default roles by name (recorded behaviour 14). "anonymous user" is everybody without a session, "authenticated
- * user" everybody with one.
- */
+/** The default roles by name (recorded behaviour 14); the first two are everybody without a session, and with one. */
 export const defaultRoles: RoleTable = {
   'anonymous user': { rid: 1, permissions: [] },
   'authenticated user': { rid: 2, permissions: [] },

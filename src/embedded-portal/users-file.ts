@@ -43,10 +43,7 @@ const readAccounts = <T>(path: string, schema: z.ZodType<T>, { what, hint }: { w
   throw new UsersFileError(`the ${what} ${path} is wrong: ${problems.join('; ')}`, { hint });
 };
 
-/**
- * Reads a users file (YAML); roles must be among `roleNames`, the default ones when absent. Throws {@link UsersFileError}
- * naming every problem, or when others can read plain passwords.
- */
+/** Reads a users file (YAML). Throws {@link UsersFileError} naming every problem, or where others can read plain passwords. */
 export const readUsersFile = (path: string, roleNames?: string[]): UserSpec[] => {
   const schema = z.strictObject({ users: z.array(userSchemaOf(roleNames)).min(1) });
   const { users } = readAccounts(path, schema, { what: 'users file', hint });

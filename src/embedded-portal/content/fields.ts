@@ -90,10 +90,7 @@ export const resourceFields: readonly Field[] = [
   groups,
 ];
 
-/**
- * The dataset fields as specified: with one that release B lacks, and a frequency may also be the integer of the editing
- * form (spec 4.6). Harvest sources are not nodes of this portal.
- */
+/** The dataset fields as specified: one more than release B; a frequency may be the integer of the form (spec 4.6). */
 export const specifiedDatasetFields: readonly Field[] = datasetFields.flatMap((one) => {
   if (one.name === 'field_license') return [one, field('field_modified_source_date', 'date')];
   if (one.name === 'field_harvest_source_ref') return { ...one, kind: 'group' };

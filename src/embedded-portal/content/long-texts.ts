@@ -43,10 +43,7 @@ const render = async (text: string): Promise<string | null> => {
   }
 };
 
-/**
- * The HTML of what `body` holds for the formatted fields among `fields`, and of what is `stored` of these, because a body
- * that changes a part of a field falls back to it; never rejects.
- */
+/** HTML of the formatted fields in `body` and of what is `stored` of them: it may change a part of one. Never rejects. */
 export const renderTexts = async (
   fields: readonly Field[],
   body: Record<string, unknown>,

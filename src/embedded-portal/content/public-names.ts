@@ -78,10 +78,7 @@ const stopWords = new Set(
 
 const longestSlug = 100;
 
-/**
- * The slug of a title: tags and punctuation removed, lower case, stop words dropped, unicode kept.
- * Empty when nothing is left.
- */
+/** The slug of a title: without tags, punctuation and stop words, lower case, unicode kept; empty when nothing is left. */
 export const slugOf = (title: string): string => {
   const text = title
     .replace(/<[^<>]*>/g, '')

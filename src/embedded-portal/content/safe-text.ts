@@ -50,10 +50,7 @@ const short = 500;
 /** True for a text that needs no thread of its own. */
 export const isShort = (text: string): boolean => text.length <= short;
 
-/**
- * The text as HTML that may be shown anywhere: `html` is Markdown with a limited set of tags, anything else is plain. Of
- * long Markdown the HTML is in `rendered`; what is not there is shown as plain text.
- */
+/** The text as HTML that may be shown anywhere: Markdown for `html`, where long only if in `rendered`; else plain. */
 export const safeText = (text: string, format: TextFormat, rendered: ReadonlyMap<string, string> = none): string => {
   if (text === '') return '';
   if (format !== 'html') return plain(text);

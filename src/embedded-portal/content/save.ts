@@ -56,10 +56,7 @@ const touch = ({ store, uid, now }: Change, nid: number): void => {
   if (alias !== node.alias) store.nodes.setAlias(alias, nid);
 };
 
-/**
- * Adds a reference to another node, or removes it there. Where the request holds a copy of that node, the whole copy is
- * written, and what others have saved since is lost.
- */
+/** Changes a reference in another node. A copy that the request holds is written whole: what others saved since is lost. */
 const saveOther = (change: Change, nid: number, { add, remove }: { add?: number; remove?: number }): void => {
   const { store, copies } = change;
   const copy = copies.get(nid);
@@ -126,10 +123,7 @@ export const giveAwaitedGroups = (change: Change): void => {
 /** Seconds that a dataset may be older than a resource before an update of the resource saves it too. */
 const datasetLag = 60;
 
-/**
- * Saves, as a new revision, the datasets of a resource that was updated, where they changed more than a minute before it
- * (recorded behaviour 9).
- */
+/** Saves, as new revisions, the datasets of an updated resource that changed over a minute before it (recorded behaviour 9). */
 export const renewDatasets = (change: Change, resource: { nid: number; title: string }): void => {
   const { store, now, uid, copies } = change;
   for (const nid of new Set(store.nodes.targets(resource.nid))) {
@@ -146,10 +140,7 @@ export const renewDatasets = (change: Change, resource: { nid: number; title: st
 
 const otherType: Partial<Record<NodeType, NodeType>> = { dataset: 'resource', resource: 'dataset' };
 
-/**
- * The other nodes that are written when a node (nid null: a new one) gets these references: those that do not refer back
- * yet, and those that it refers to no more.
- */
+/** The nodes to write when a node (nid null: a new one) gets these references: those to refer back now, and no more. */
 export const otherSides = (
   store: Store,
   { nid, type }: { nid: number | null; type: NodeType },

@@ -148,10 +148,7 @@ export const chooseFormat = formatChooser({
       : matchMime(accept.toLowerCase(), mimeTypes, 'application/json'),
 });
 
-/**
- * Splits the last path part at its last dot. An empty suffix and `0` count as none (the dot goes all the same).
- * Source: recorded behaviour 3.
- */
+/** The last path part, split at its last dot. An empty suffix and `0` count as none; the dot goes all the same (recorded). */
 export const splitSuffix = (part: string): { name: string; suffix: string | null } => {
   const dot = part.lastIndexOf('.');
   if (dot === -1) return { name: part, suffix: null };

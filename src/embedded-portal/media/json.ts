@@ -1,10 +1,7 @@
 // JSON bodies, and JSON and JSONP replies.
 import { type BodyParser, checked, escapeUnit, MalformedBody, readText, type Value } from './value.ts';
 
-/**
- * The value of a JSON body; an empty body is `null`. The literal `null` and anything that is not JSON is malformed
- * (recorded behaviour 4). Throws {@link MalformedBody} with the parser's own words.
- */
+/** The value of a JSON body; an empty one is null, the literal `null` malformed (recorded behaviour 4). */
 export const parseJson: BodyParser<Value> = (body) => {
   const text = readText(body);
   if (body.byteLength === 0) return null;
@@ -18,10 +15,7 @@ export const parseJson: BodyParser<Value> = (body) => {
   return checked(value);
 };
 
-/**
- * JSON without spaces, slashes unescaped, every character above U+007F as `\uXXXX`; a scalar other than null is
- * wrapped in a one-element array (`true` is `[true]`). Source: recorded behaviour 3.
- */
+/** JSON without spaces, characters above U+007F as `\uXXXX`; a scalar other than null is a list of one (recorded behaviour 3). */
 export const writeJson = (value: Value): string => {
   const whole = value === null || typeof value === 'object' ? value : [value];
   return JSON.stringify(whole).replace(/[\u0080-\uffff]/g, escapeUnit);

@@ -104,10 +104,7 @@ const openParser = (request: IncomingMessage, { fileBytes }: MultipartOptions, f
   return busboy;
 };
 
-/**
- * Reads a multipart body; file parts stream to `dir` (fsynced, SHA-256 on the way), so memory stays flat.
- * Throws MalformedBody or a {@link Refusal} (413); then nothing is left on disk.
- */
+/** Reads a multipart body; files stream to `dir`, durable. Throws MalformedBody or a Refusal (413), and leaves none there. */
 export const readMultipart = async (request: IncomingMessage, options: MultipartOptions) => {
   const { dir, syncDir, keepFiles, fileBytes } = options;
   const pairs: [string, string][] = [];

@@ -19,10 +19,7 @@ type PhpObjects = (value: ValueMap) => { name: string; properties: [string, Valu
 
 const text = (value: string): string => `s:${Buffer.byteLength(value)}:"${value.toWellFormed()}";`;
 
-/**
- * The value in PHP's serialisation: what `shape` calls an object is `O:8:"stdClass"`, what `objects` makes one another
- * object, all else arrays.
- */
+/** The value in PHP's serialisation: arrays, `stdClass` for what `shape` calls an object, and what `objects` makes one. */
 export const writePhp = (value: Value, shape: ResultShape, objects: PhpObjects = () => null): string => {
   if (value === null) return 'N;';
   if (typeof value === 'boolean') return `b:${value ? 1 : 0};`;

@@ -23,10 +23,7 @@ const layout = {
   noRefs: true,
 } as const;
 
-/**
- * The value as a YAML document; a scalar is a list of one, null and empty lists are `---` alone. Readers of YAML 1.1 and
- * 1.2 get every value back.
- */
+/** The value as a YAML document; a scalar is a list of one. Readers of YAML 1.1 and 1.2 get every value back. */
 export const writeYaml = (value: Value): string => {
   const whole = value === null || typeof value === 'object' ? value : [value];
   if (whole === null || Object.keys(whole).length === 0) return '---\n';

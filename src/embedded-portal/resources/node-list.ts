@@ -143,10 +143,7 @@ export const selectNodes = (
 const revisions = `(SELECT ${nodeColumns.map((name) => `${['vid', 'title', 'status'].includes(name) ? 'r' : 'o'}.${name}`).join(', ')},
   o.status AS listed FROM revision r JOIN node o ON o.nid = r.nid)`;
 
-/**
- * The node objects of a list as `view` makes them, or what `fields` names of them; former revisions too where `vid` is
- * named (spec 9). Throws 406 for what it would pass over.
- */
+/** Nodes as `view` makes them, or what `fields` names; former revisions too with `vid` (spec 9). Throws 406. */
 export const listNodes = (
   call: Call,
   view: (node: StoredNode) => Record<string, unknown>,

@@ -11,10 +11,7 @@ const nidsIn = (value: unknown): number[] => {
   return nid === null ? [] : [nid];
 };
 
-/**
- * Writes as one of several processes would: `write` gets the nodes that the save touches as they were when the request
- * began. Where nothing races it gets none, and reads what there is when it writes.
- */
+/** `write` gets the nodes that the save touches as they were when the request began; none where nothing races. */
 export const inRace = <T>({ portal }: Call, nids: Iterable<number>, write: (copies: Copies) => T): Promise<T> => {
   const { store, races } = portal;
   const copies = races === null ? new Map() : copyNodes(store, nids);
@@ -35,10 +32,7 @@ export const saveWith = (call: Call, nid: number, copies: Copies): void => {
   call.portal.profile.savedWith(call, nid, copies);
 };
 
-/**
- * Tells the datastore how the file of a node differs from those before, inside the write; the result imports it, or ends
- * what there was, after the write.
- */
+/** Tells the datastore, inside the write, that a node has another file; the result then imports it or ends its table. */
 export const noteFile = (portal: Portal, nid: number, before: StoredFile[]): (() => Promise<unknown>) => {
   const { store, datastore } = portal;
   const [file] = store.files.ofNode(nid);

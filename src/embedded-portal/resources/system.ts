@@ -15,10 +15,7 @@ const page = (status: number, title: string, siteName: string): Answer => ({
   body: `<!DOCTYPE html>\n<html lang="en" dir="ltr">\n<head>\n<title>${escapeHtml(title)} | ${escapeHtml(siteName)}</title>\n</head>\n<body>\n<h1>${escapeHtml(title)}</h1>\n</body>\n</html>\n`,
 });
 
-/**
- * The answer in maintenance mode; null for accounts that may go on. A session without that right ends at its first request,
- * which is not carried out.
- */
+/** The answer in maintenance mode; null for accounts that may go on. The session of another ends. */
 export const maintenanceAnswer = async (call: Call): Promise<Answer | null> => {
   const { portal, session } = call;
   if (!portal.site.maintenance || may(call.user, 'access site in maintenance mode')) return null;

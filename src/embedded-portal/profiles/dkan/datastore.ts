@@ -231,10 +231,7 @@ export class RecordedDatastore implements PortalDatastore {
     return new SimpleParser(this.#stateOf(nid).configuration ?? {});
   }
 
-  /**
-   * Writes one state (null: forgotten), and with it those of all others as in the copy, and returns all; inside a write. A
-   * copy is what a request found when it began; null where nothing races.
-   */
+  /** Writes a state (null: forgotten) with all others as in the copy (null: nothing races); returns all. Inside a write. */
   #save(copy: States | null, nid: string, state: State | null): States {
     const written = new Map(copy ?? this.#states);
     if (state === null) written.delete(nid);

@@ -13,10 +13,7 @@ const trimEnd = (text: string): string => {
 };
 const trim = (text: string): string => trimEnd(trimStart(text));
 
-/**
- * True for the dump of a date object inside a date field of a node (`field_x.und[0].db.value`): deployed servers show
- * two more, hidden, properties of it in php and yaml (recorded behaviour 7).
- */
+/** True for a date object (`field_x.und[0].db.value`), of which servers show two hidden properties (recorded behaviour 7). */
 export const isDateObject = (value: ValueMap): boolean =>
   Array.isArray(value.granularity) &&
   typeof value.originalTime === 'string' &&
