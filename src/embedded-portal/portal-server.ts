@@ -51,19 +51,18 @@ const unixNow = (): number => Math.floor(Date.now() / 1000);
 
 /** Starts a portal. Throws PortalPortError (port taken, folder in use), PortalStoreError, UsersFileError. */
 export const startPortalServer = async (options: PortalServerOptions) => {
-  const { log, attachWaitMs, usersFile } = options;
+  const { log, attachWaitMs, usersFile, seedFile, host = '127.0.0.1', port = 0 } = options;
   // A connection may be silent as long as an import is waited for, and a minute.
   const silenceMs = Math.max(defaultLimits.silenceMs, (attachWaitMs ?? 0) + 60_000);
   const dataDir = resolve(options.dataDir);
   const roleTable = roleTableOf(options.roles);
   const file = usersFile === undefined ? null : readUsersFile(usersFile, assignableRoles(roleTable));
-  const host = options.host ?? '127.0.0.1';
-  if (options.seedFile !== undefined && !/^(?:localhost|::1|127(?:\.\d{1,3}){3})$/.test(host)) {
+  if (seedFile !== undefined && !/^(?:localhost|::1|127(?:\.\d{1,3}){3})$/.test(host)) {
     throw new PortalPortError(`a seeded portal listens on loopback only, not on ${host}`, {
       hint: 'seed files hold well-known passwords; leave --host out, or start without --seed',
     });
   }
-  const seed = options.seedFile === undefined ? null : readSeed(options.seedFile);
+  const seed = seedFile === undefined ? null : readSeed(seedFile);
   const store = openStore(dataDir, roleTable);
   const profile = profiles[options.profile ?? 'spec'];
   const { races: wanted = profile.races } = options;
@@ -102,7 +101,6 @@ export const startPortalServer = async (options: PortalServerOptions) => {
     };
     const opened = createApp(portal);
     app = opened;
-    const port = options.port ?? 0;
     const url = await listenOn(opened.server, opened.listen({ host, port }), {
       host,
       port,

@@ -1,5 +1,4 @@
-// The running portal, a request to it, and what a profile is: the specification's operations, or those of a release, which
-// wraps them.
+// The running portal, a request to it, and what a profile is: the specification's operations, or a release's around them.
 import type { IncomingMessage } from 'node:http';
 import type { Log } from '../model/log.ts';
 import { escapeHtml } from '../util/html.ts';
@@ -9,7 +8,7 @@ import type { Copies } from './content/save.ts';
 import type { FileItem } from './content/view.ts';
 import type { Datastore, DatastoreOptions, SearchQuery } from './datastore/datastore.ts';
 import type { FormTree } from './media/form.ts';
-import type { Format, FormatChoice, FormatName, FormatWish } from './media/formats.ts';
+import type { chooseFormat, Format, FormatName } from './media/formats.ts';
 import type { UploadedFile } from './media/multipart.ts';
 import type { BodyParser, ResultShape } from './media/value.ts';
 import type { PageCache } from './page-cache.ts';
@@ -168,7 +167,7 @@ export type Resource = Readonly<Record<string, Operation>>;
 
 export interface Wire {
   formats: Readonly<Record<FormatName, Format>>;
-  chooseFormat: (wish: FormatWish) => FormatChoice;
+  chooseFormat: typeof chooseFormat;
   /** The format of results of some resources where no suffix names one, whatever Accept says; errors follow Accept. */
   resultFormats: Readonly<Record<string, FormatName>>;
   /** Readers of bodies by content type; that of multipart bodies takes the stream and is null. */

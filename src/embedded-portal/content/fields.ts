@@ -38,7 +38,6 @@ const field = (name: string, kind: FieldKind, rest: Partial<Field> = {}): Field 
 export const licenseName = (code: string): string =>
   Object.entries(licenses).find(([known]) => known === code)?.[1] ?? code;
 
-const licenseCodes = Object.keys(licenses);
 const frequencyCodes = frequencies.map(({ code }) => code);
 
 const orphan = field('field_orphan', 'choice', { options: ['0', '1'], initial: '0' });
@@ -62,7 +61,7 @@ export const datasetFields: readonly Field[] = [
   field('field_is_part_of', 'text', { maxLength: 512 }),
   field('field_landing_page', 'link'),
   field('field_language', 'choice', { many: true }),
-  field('field_license', 'text', { options: licenseCodes, initial: 'notspecified' }),
+  field('field_license', 'text', { options: Object.keys(licenses), initial: 'notspecified' }),
   field('field_pod_theme', 'text', { many: true }),
   field('field_public_access_level', 'choice', { options: accessLevels, initial: 'public' }),
   field('field_related_content', 'link', { many: true }),

@@ -1,5 +1,4 @@
-// The kinds of fields: what an item of each holds, and how one is checked and completed to what a read shows (spec 2, recorded
-// behaviour 7 and 8), or looked up in the store where it is a term, a reference or a file.
+// The kinds of fields: what an item holds, and how it is checked and completed to what a read shows (spec 2, recorded 7 and 8).
 import { escapeHtml } from '../../util/html.ts';
 import type { Field, FieldKind, ReadContext } from './fields.ts';
 import { readWkt } from './geometry.ts';
@@ -231,8 +230,6 @@ export const kinds: Readonly<Record<FieldKind, Kind>> = {
     },
   },
 };
-
-export const isLinked = (kind: FieldKind): boolean => ['term', 'node', 'file', 'group'].includes(kind);
 
 /** Checks and completes one filled item of a field; throws {@link FieldFault}. Inside a write. */
 export const readItem: ReadItem = (field, raw, context) => kinds[field.kind].read(field, raw, context);

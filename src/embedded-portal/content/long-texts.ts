@@ -1,5 +1,4 @@
-// Renders long texts of a body in worker threads before it is read: Markdown takes time that grows with the square of its length
-// and more. Text that takes too long stays plain. Also the entry of the threads.
+// Renders long texts in threads, whose entry this is: Markdown takes quadratic time and more. What takes too long stays plain.
 import { createContext, Script } from 'node:vm';
 import { WorkerPool } from '../../util/worker-pool.ts';
 import type { Field } from './fields.ts';

@@ -51,10 +51,8 @@ const short = 500;
 export const isShort = (text: string): boolean => text.length <= short;
 
 /** The text as HTML that may be shown anywhere: Markdown for `html`, where long only if in `rendered`; else plain. */
-export const safeText = (text: string, format: TextFormat, rendered: ReadonlyMap<string, string> = none): string => {
+export const safeText = (text: string, format: TextFormat, rendered?: ReadonlyMap<string, string>): string => {
   if (text === '') return '';
   if (format !== 'html') return plain(text);
-  return isShort(text) ? formatted(text) : (rendered.get(text) ?? plain(text));
+  return isShort(text) ? formatted(text) : (rendered?.get(text) ?? plain(text));
 };
-
-const none: ReadonlyMap<string, string> = new Map();

@@ -1,5 +1,4 @@
-// The input shapes of a field under `spec`, both styles of spec 4.5 and 4.6 and the obvious ones beside them, brought to one:
-// a list of items. What cannot be taken whole is refused.
+// Brings the input shapes of a field (spec 4.5, 4.6 and the obvious ones) to one, a list of items, or refuses them.
 import { escapeHtml } from '../../util/html.ts';
 import { isObject } from '../../util/json.ts';
 import type { Field } from './fields.ts';

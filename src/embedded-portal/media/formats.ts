@@ -94,19 +94,13 @@ export const matchMime = (header: string, supported: readonly string[], preferre
   return best === undefined || best.fitness < 0 ? { unsupported: true } : { type: best.type, fitness: best.fitness };
 };
 
-export interface FormatWish {
-  /** The suffix of the last path part, `null` for none (see `splitSuffix`). */
-  suffix: string | null;
-  accept: string | undefined;
-}
-
 export interface ChosenFormat {
   format: FormatName;
   contentType: string;
 }
 
 /** A format with its Content-Type, or why there is none: no such format (406), or a range that is no MIME type. */
-export type FormatChoice = ChosenFormat | Exclude<MimeMatch, { type: string }>;
+type FormatChoice = ChosenFormat | Exclude<MimeMatch, { type: string }>;
 
 const byMime = new Map(
   Object.entries(formats).flatMap(([name, { mimeTypes }]) => mimeTypes.map((type) => [type, name as FormatName])), // its keys
@@ -126,7 +120,7 @@ export const openChoice = (format: FormatName): ChosenFormat => {
  */
 export const formatChooser =
   ({ any, match }: { any: FormatName; match: (accept: string) => MimeMatch }) =>
-  ({ suffix, accept }: FormatWish): FormatChoice => {
+  ({ suffix, accept }: { suffix: string | null; accept: string | undefined }): FormatChoice => {
     if (suffix !== null) {
       if (!isFormatName(suffix)) return { unsupported: true };
       return { format: suffix, contentType: contentTypeOf(formats[suffix].mimeTypes[0]) };

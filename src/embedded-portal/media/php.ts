@@ -70,7 +70,7 @@ class PhpReader {
   }
 
   fail(reason: string, offset = this.#at): never {
-    throw new MalformedBody(reason, ` (byte ${offset})`);
+    throw new MalformedBody(`${reason} (byte ${offset})`);
   }
 
   value(depth: number): Value {

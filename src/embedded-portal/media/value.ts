@@ -35,12 +35,7 @@ export const phpIntegerKey = (text: string): boolean => {
 };
 
 /** A request body that is not what its content type says, or more than a parser accepts. The message names the place. */
-export class MalformedBody extends Error {
-  constructor(reason: string, place = '') {
-    super(`${reason}${place}`);
-    this.name = 'MalformedBody';
-  }
-}
+export class MalformedBody extends Error {}
 
 /** A place as messages name it; both count from 1. */
 export const placeOf = (line: number, column: number): string => ` (line ${line}, column ${column})`;

@@ -97,7 +97,7 @@ export interface XmlElement {
 /** Throws {@link MalformedBody} with line and column of `index`. */
 const xmlFault = (document: string, index: number, reason: string): never => {
   const before = document.slice(0, index).split('\n');
-  throw new MalformedBody(reason, placeOf(before.length, (before.at(-1)?.length ?? 0) + 1));
+  throw new MalformedBody(`${reason}${placeOf(before.length, (before.at(-1)?.length ?? 0) + 1)}`);
 };
 
 const longestName = 200;

@@ -1,5 +1,4 @@
-// YAML replies, laid out as deployed servers do (`---`, four blanks a level, `- ` alone before a list or map in a list), and
-// YAML bodies: the core schema, with bounds on depth, aliases and what they expand to.
+// YAML replies, laid out as those of deployed servers, and YAML bodies: the core schema, with bounds.
 import {
   CORE_SCHEMA,
   defineScalarTag,
@@ -61,7 +60,7 @@ export const parseYaml: BodyParser<Value> = (body) => {
   } catch (error) {
     if (!(error instanceof YAMLException)) throw error;
     const { line, column = 0 } = error.mark ?? {};
-    throw new MalformedBody(error.reason, line === undefined ? '' : placeOf(line + 1, column + 1));
+    throw new MalformedBody(`${error.reason}${line === undefined ? '' : placeOf(line + 1, column + 1)}`);
   }
   if (documents.length > 1) throw new MalformedBody(`the body holds ${documents.length} documents; send one`);
   return checked(documents[0] ?? null);

@@ -1,5 +1,4 @@
-// What a site publishes about its datasets beside the service: package_show, package_list, group_list and data.json, as deployed
-// portals answer them.
+// What a site publishes of its datasets beside the service, as deployed portals do: package_show, lists and data.json.
 import { randomUUID } from 'node:crypto';
 import { slugOf } from '../../dataset-api/names.ts';
 import { type Answer, redirectTo } from '../answer.ts';

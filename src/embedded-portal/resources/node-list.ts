@@ -32,11 +32,8 @@ const shownFields = ({ query: { fields }, portal: { profile } }: Call): string[]
   if (fields === undefined || fields === '*') return null;
   if (typeof fields !== 'string') throw invalid('fields must be one text');
   const names = namesIn(fields);
-  const known = [
-    ...nodeProperties,
-    'uri',
-    ...Object.values(profile.fields).flatMap((own) => own.map(({ name }) => name)),
-  ];
+  const fieldNames = Object.values(profile.fields).flatMap((own) => own.map(({ name }) => name));
+  const known = [...nodeProperties, 'uri', ...fieldNames];
   const unknown = names.find((name) => !known.includes(name));
   if (unknown === '') throw invalid('fields names no column');
   if (unknown !== undefined) throw noColumn('field', unknown, ', and the other fields that a read shows');

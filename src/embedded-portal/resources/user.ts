@@ -12,12 +12,6 @@ import type { Attempt } from '../store/flood.ts';
 import { cookieSeconds, randomToken } from '../store/sessions.ts';
 import type { User } from '../store/users.ts';
 
-const userRdf = {
-  rdftype: ['sioc:UserAccount'],
-  name: { predicates: ['foaf:name'] },
-  homepage: { predicates: ['foaf:page'], type: 'rel' },
-};
-
 /** The user object (spec 2.4) as `viewer` sees it; `login` is a number in the answer to a login, a text elsewhere. */
 const userView = (user: User, viewer: User, login: number | string): Record<string, unknown> => {
   const isShown = viewer.uid === user.uid || may(viewer, 'administer users');
@@ -41,7 +35,11 @@ const userView = (user: User, viewer: User, login: number | string): Record<stri
     roles: user.roleMap,
     field_about: [],
     og_user_node: [],
-    rdf_mapping: userRdf,
+    rdf_mapping: {
+      rdftype: ['sioc:UserAccount'],
+      name: { predicates: ['foaf:name'] },
+      homepage: { predicates: ['foaf:page'], type: 'rel' },
+    },
   };
 };
 

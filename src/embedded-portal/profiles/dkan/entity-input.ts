@@ -2,16 +2,7 @@
 import { escapeHtml } from '../../../util/html.ts';
 import { defined, isObject } from '../../../util/json.ts';
 import type { CoreChanges, Field, FieldChanges, NodeReader, ReadContext } from '../../content/fields.ts';
-import {
-  catchFault,
-  emptyGeometry,
-  idOf,
-  isLinked,
-  type RawItem,
-  readItem,
-  textOf,
-  vocabularyIds,
-} from '../../content/items.ts';
+import { catchFault, emptyGeometry, idOf, type RawItem, readItem, textOf, vocabularyIds } from '../../content/items.ts';
 import { exceptionFault, unknownNode } from '../../refusal.ts';
 import { codelessFault, fatalFault, titleFault, untyped } from './faults.ts';
 
@@ -193,7 +184,7 @@ const readFields = (body: Record<string, unknown>, context: ReadContext): FieldC
     if (!field.many && raw !== null && raw.length > 1) validation();
     if (raw !== null)
       items[field.name] = raw.map((one) => readOne(field, one, context)).filter((item) => item !== null);
-    else if (context.node === null && !isLinked(field.kind)) items[field.name] = [];
+    else if (context.node === null && !['term', 'node', 'file', 'group'].includes(field.kind)) items[field.name] = [];
   }
   return { items, undefaulted };
 };

@@ -1,5 +1,4 @@
-// Reads the body of a node as the editing form does: release C for all types, A and B for groups and pages (recorded
-// behaviour 8a, 9, 10).
+// Reads a body as the editing form does: release C for all types, A and B for groups and pages (recorded behaviour 8a, 9, 10).
 import { defined, isObject, recordOf } from '../../../util/json.ts';
 import { may } from '../../access.ts';
 import type { CoreChanges, FieldChanges, NodeReader, ReadContext } from '../../content/fields.ts';

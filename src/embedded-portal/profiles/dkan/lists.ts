@@ -1,5 +1,4 @@
-// The node index of deployed servers (recorded behaviour 6): columns of the node table and `uri`, all comparisons, any page
-// size for those who may, and the database's own words for what it cannot do.
+// The node index of deployed servers (recorded behaviour 6): columns, comparisons, pages, and the database's own words for faults.
 import { maxPageSize } from '../../../dataset-api/paths.ts';
 import { isObject, recordOf } from '../../../util/json.ts';
 import { may } from '../../access.ts';

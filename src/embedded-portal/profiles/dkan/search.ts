@@ -118,11 +118,8 @@ const faultOf = (
   const syntax = (near: string): string =>
     syntaxError(near, Math.max(3, plain.slice(0, plain.lastIndexOf(near)).split('\n').length));
   const qualified = (names: string[]): string[] => names.map((name) => `t.${name}`);
-  const counted =
-    unknown(
-      wish.filters.map(([name]) => name),
-      'WHERE',
-    ) ?? unknown(qualified(wish.groupBy), 'GROUP BY');
+  const filtered = wish.filters.map(([name]) => name);
+  const counted = unknown(filtered, 'WHERE') ?? unknown(qualified(wish.groupBy), 'GROUP BY');
   if (counted !== null) return counted;
   if (wish.fields?.length === 0 && wish.computed.length === 0) return syntax(plain.slice(plain.indexOf('FROM')));
   if (wish.taken < 0) return syntax(`${wish.taken} OFFSET ${wish.offset}`);

@@ -1,5 +1,4 @@
-// YAML byte for byte as deployed servers write it, also where no reader can read it back: line ends and quotes at the ends of
-// texts get lost, some texts are no YAML at all, the hidden properties of dates show (recorded behaviour 3).
+// YAML byte for byte as deployed servers write it, also where it cannot be read back or is none at all (recorded behaviour 3).
 import { phpNumeric, type Value, type ValueMap, type WriteOptions } from '../../media/value.ts';
 
 const indentStep = 4;
