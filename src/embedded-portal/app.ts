@@ -13,10 +13,10 @@ import { filesPath } from './content/view.ts';
 import { type ChosenFormat, openChoice, splitSuffix } from './media/formats.ts';
 import { discard } from './media/multipart.ts';
 import { MalformedBody, type Value } from './media/value.ts';
-import type { Call, Operation, Portal, Resource, Result } from './portal.ts';
+import type { Call, Operation, Portal, Result } from './portal.ts';
 import { Refusal } from './refusal.ts';
 import { maintenanceAnswer, siteAnswer } from './resources/system.ts';
-import { checkCall, checkToken, resolveOperation, resourcesOf } from './resources/table.ts';
+import { checkCall, checkToken, resolveOperation } from './resources/table.ts';
 import { xmlrpcAnswer, xmlrpcPath } from './xmlrpc.ts';
 
 /** The method that a request means: POST may carry another one in `_method` or X-HTTP-Method-Override. */
@@ -77,12 +77,8 @@ const formatsOf = ({ portal, request }: Call, name: string, suffix: string | nul
 };
 
 /** The answer of the service to a path below its prefix. HEAD and OPTIONS depend on the name of the resource only. */
-const serviceAnswer = async (
-  call: Call,
-  resources: ReadonlyMap<string, Resource>,
-  { path, method }: { path: string; method: string },
-): Promise<Answer> => {
-  const { counts, log, profile } = call.portal;
+const serviceAnswer = async (call: Call, path: string, method: string): Promise<Answer> => {
+  const { counts, log, profile, resources } = call.portal;
   const parts = path.split('/').map(decodedPart);
   const { name: last, suffix } = splitSuffix(parts.pop() ?? '');
   const [name = '', ...args] = [...parts, last];
@@ -110,31 +106,22 @@ const serviceAnswer = async (
 
 const prefixPattern = new RegExp(`^${apiPrefix}(?=/|$)`, 'i');
 
-const routedAnswer = (
-  call: Call,
-  { resources, request, path }: { resources: ReadonlyMap<string, Resource>; request: FastifyRequest; path: string },
-): Answer | Promise<Answer> => {
+const routedAnswer = (call: Call, request: FastifyRequest, path: string): Answer | Promise<Answer> => {
   const { portal, query, queryText } = call;
   const prefix = prefixPattern.exec(path)?.[0];
-  if (path === xmlrpcPath && portal.xmlrpc === true && request.raw.method === 'POST') {
-    return xmlrpcAnswer(call, resources);
-  }
+  if (path === xmlrpcPath && portal.xmlrpc === true && request.raw.method === 'POST') return xmlrpcAnswer(call);
   if (prefix === undefined) return siteAnswer(call, path);
   if (path.endsWith('/') && request.raw.method === 'GET') {
     return redirectTo(`${call.baseUrl}${path.replace(/\/+$/, '')}${queryText === '' ? '' : `?${queryText}`}`);
   }
   const below = path.slice(prefix.length + 1).replace(/\/$/, '');
-  if (below !== '') return serviceAnswer(call, resources, { path: below, method: methodOf(request, query) });
+  if (below !== '') return serviceAnswer(call, below, methodOf(request, query));
   const body = 'Services Endpoint "dkan_dataset_api" has been setup successfully.';
   return { status: 200, contentType: htmlType, body };
 };
 
 /** The answer to a request; never throws. */
-const answer = async (
-  portal: Portal,
-  resources: ReadonlyMap<string, Resource>,
-  request: FastifyRequest,
-): Promise<Answer> => {
+const answer = async (portal: Portal, request: FastifyRequest): Promise<Answer> => {
   const { wire } = portal.profile;
   let call: Call | null = null;
   try {
@@ -146,7 +133,7 @@ const answer = async (
     call = open;
     const make = async (): Promise<Answer> => {
       const held = path.startsWith(filesPath) ? null : await maintenanceAnswer(open);
-      return wire.finish(open, held ?? (await routedAnswer(open, { resources, request, path })));
+      return wire.finish(open, held ?? (await routedAnswer(open, request, path)));
     };
     // A page cache answers a GET without any session cookie.
     const isForVisitors = request.method === 'GET' && open.user.uid === 0 && !open.hasDeadCookie;
@@ -198,10 +185,9 @@ export const createApp = (portal: Portal): FastifyInstance => {
   for (const method of http.METHODS) {
     if (method !== 'CONNECT') app.addHttpMethod(method, { hasBody: false, overrideExisting: true });
   }
-  const resources = resourcesOf(portal);
   const handle = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     const began = performance.now();
-    let result = await answer(portal, resources, request);
+    let result = await answer(portal, request);
     const closes = portal.site.closesConnections;
     const rest = dropRest(request.raw, limits);
     if (closes) await rest; // a client that still sends would see the connection break, not the answer

@@ -12,6 +12,7 @@ import { LoginQueue } from './password.ts';
 import { defaultLimits, type Portal, type PortalLimits, type PortalSettings, type ProfileName } from './portal.ts';
 import { profiles } from './profiles/profiles.ts';
 import { type RaceOptions, Races } from './races.ts';
+import { resourcesOf } from './resources/table.ts';
 import { assignableRoles, roleTableOf } from './roles.ts';
 import { type Site, siteWith } from './site.ts';
 import { openStore } from './store/open.ts';
@@ -89,6 +90,7 @@ export const startPortalServer = async (options: PortalServerOptions) => {
       datastore,
       races,
       profile,
+      resources: resourcesOf(profile, options.expose),
       site,
       limits: { ...defaultLimits, silenceMs, ...options.limits },
       log,

@@ -82,6 +82,8 @@ export interface Portal extends PortalSettings {
   /** How overlapping requests interfere; null: they don't. */
   races: Races | null;
   profile: Profile;
+  /** The resources that exist, by their names in paths. */
+  resources: ReadonlyMap<string, Resource>;
   site: Site;
   limits: PortalLimits;
   log: Log;

@@ -60,16 +60,12 @@ const methodNames = (resources: ReadonlyMap<string, Resource>): string[] => {
   return ['system.listMethods', ...named];
 };
 
-const run = async (
-  call: Call,
-  resources: ReadonlyMap<string, Resource>,
-  { method, params }: RpcCall,
-): Promise<unknown> => {
+const run = async (call: Call, { method, params }: RpcCall): Promise<unknown> => {
+  const { store, limits, counts, resources } = call.portal;
   if (method === 'system.listMethods') return methodNames(resources);
   const [name = '', action = ''] = method.split('.');
   const operation = operationOf(resources.get(name) ?? {}, action);
   if (operation === undefined) throw new Refusal(404, `There is no method ${escapeHtml(method)}.`);
-  const { store, limits, counts } = call.portal;
   counts[operation.writes ? 'writes' : 'reads'] += 1;
   Object.assign(call, requestOf(action, operation, params));
   checkCall(call, operation, action === 'index' || action === 'retrieve' ? 'GET' : 'POST');
@@ -87,11 +83,10 @@ const run = async (
 };
 
 /** The answer to an XML-RPC call: always 200, faults as the protocol has them (`faultCode` is the HTTP status of the REST server). */
-export const xmlrpcAnswer = async (call: Call, resources: ReadonlyMap<string, Resource>): Promise<Answer> => {
+export const xmlrpcAnswer = async (call: Call): Promise<Answer> => {
   let body: string;
   try {
-    const rpc = parseRpcCall(await readRaw(call));
-    body = writeRpcAnswer(await run(call, resources, rpc));
+    body = writeRpcAnswer(await run(call, parseRpcCall(await readRaw(call))));
   } catch (error) {
     const isMalformed = error instanceof MalformedBody;
     const refusal = isMalformed

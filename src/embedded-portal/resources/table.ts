@@ -1,13 +1,13 @@
 // The resources of a profile, the operation that a request means, and the checks before it runs (recorded behaviour 1).
 import { isSameSecret } from '../../util/secrets.ts';
-import type { Call, Operation, Portal, Resource } from '../portal.ts';
+import type { Call, Operation, Portal, Profile, Resource } from '../portal.ts';
 import { Refusal } from '../refusal.ts';
 
 const own = <T>(table: Readonly<Record<string, T>>, name: string): T | undefined =>
   Object.hasOwn(table, name) ? table[name] : undefined;
 
 /** The resources that exist by name. `create` in `expose` also means `createOn`; a resource that it does not name does not exist. */
-export const resourcesOf = ({ profile, expose }: Portal): ReadonlyMap<string, Resource> => {
+export const resourcesOf = (profile: Profile, expose: Portal['expose']): ReadonlyMap<string, Resource> => {
   const all = Object.entries(profile.resources);
   if (expose === undefined) return new Map(all);
   return new Map(
