@@ -95,12 +95,7 @@ const readMultipartBody = async ({ request, portal }: Call, keepFiles: boolean):
   const { site, store, limits } = portal;
   const most = site.postMaxSize ?? Number.POSITIVE_INFINITY;
   if (Number(request.headers['content-length'] ?? 0) > most) return nothing;
-  const { fields, files } = await readMultipart(request, {
-    dir: store.filesDir,
-    syncDir: () => store.syncFiles(),
-    fileBytes: limits.fileBytes,
-    keepFiles,
-  });
+  const { fields, files } = await readMultipart(request, { store, fileBytes: limits.fileBytes, keepFiles });
   return { value: fields, files };
 };
 

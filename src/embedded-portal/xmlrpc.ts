@@ -70,10 +70,10 @@ const run = async (call: Call, { method, params }: RpcCall): Promise<unknown> =>
   Object.assign(call, requestOf(action, operation, params));
   checkCall(call, operation, action === 'index' || action === 'retrieve' ? 'GET' : 'POST');
   const { files } = recordOf(operation.takesFiles ? params[1] : null);
-  const place = { dir: store.filesDir, fileBytes: limits.fileBytes, syncDir: () => store.syncFiles() };
   try {
     for (const [index, file] of (Array.isArray(files) ? files : []).map(fileIn).entries()) {
-      call.files.push(await keepBytes({ part: `files[${index + 1}]`, ...file }, place));
+      const upload = { part: `files[${index + 1}]`, ...file };
+      call.files.push(await keepBytes(upload, { store, fileBytes: limits.fileBytes }));
     }
     const result = await operation.run(call);
     return 'value' in result ? result.value : true;

@@ -8,6 +8,7 @@ import { Readable, Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { Busboy, type BusboyHeaders, type BusboyInstance } from '@fastify/busboy';
 import { Refusal } from '../refusal.ts';
+import type { Store } from '../store/open.ts';
 import { treeOf } from './form.ts';
 import { MalformedBody } from './value.ts';
 
@@ -24,8 +25,7 @@ export interface UploadedFile {
 }
 
 interface MultipartOptions {
-  dir: string;
-  syncDir: () => Promise<void>;
+  store: Store;
   /** Largest file, bytes; more is 413. */
   fileBytes: number;
   /** False: file parts are read and thrown away (the caller may not store anything). */
@@ -35,11 +35,7 @@ interface MultipartOptions {
 const limits = { fieldNameSize: 1000, fieldSize: 1_000_000, fields: 5000, files: 20, parts: 5020, headerPairs: 50 };
 
 /** Resolves when the bytes and the name of the file are durable; without a path they are only counted. */
-const store = async (
-  stream: Readable,
-  path: string | null,
-  syncDir: () => Promise<void>,
-): Promise<Pick<UploadedFile, 'bytes' | 'sha256'>> => {
+const keep = async (stream: Readable, path: string | null, store: Store) => {
   const hash = createHash('sha256');
   let bytes = 0;
   async function* noted(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
@@ -54,7 +50,7 @@ const store = async (
       ? new Writable({ write: (_chunk, _encoding, done) => done() })
       : createWriteStream(path, { flags: 'wx', mode: 0o600, flush: true });
   await pipeline(stream, noted, sink);
-  if (path !== null) await syncDir();
+  if (path !== null) await store.syncFiles();
   return { bytes, sha256: hash.digest('hex') };
 };
 
@@ -63,12 +59,12 @@ const tooLarge = (bytes: number): Refusal => new Refusal(413, `The file is large
 /** Stores bytes that came in another way than as a part of a form, as a part would be. Throws a {@link Refusal} (413). */
 export const keepBytes = async (
   { part, filename, bytes }: { part: string; filename: string; bytes: Buffer },
-  { dir, syncDir, fileBytes }: Omit<MultipartOptions, 'keepFiles'>,
+  { store, fileBytes }: Omit<MultipartOptions, 'keepFiles'>,
 ): Promise<UploadedFile> => {
   if (bytes.length > fileBytes) throw tooLarge(fileBytes);
-  const path = join(dir, randomUUID());
+  const path = join(store.filesDir, randomUUID());
   try {
-    return { part, filename, path, ...(await store(Readable.from([bytes]), path, syncDir)) };
+    return { part, filename, path, ...(await keep(Readable.from([bytes]), path, store)) };
   } catch (error) {
     await rm(path, { force: true }); // none is there when it could not even be made
     throw error;
@@ -104,9 +100,9 @@ const openParser = (request: IncomingMessage, { fileBytes }: MultipartOptions, f
   return busboy;
 };
 
-/** Reads a multipart body; files stream to `dir`, durable. Throws MalformedBody or a Refusal (413), and leaves none there. */
+/** Reads a multipart body; files stream to the store, durable. Throws MalformedBody or a Refusal (413), and leaves none there. */
 export const readMultipart = async (request: IncomingMessage, options: MultipartOptions) => {
-  const { dir, syncDir, keepFiles, fileBytes } = options;
+  const { store, keepFiles, fileBytes } = options;
   const pairs: [string, string][] = [];
   const files: UploadedFile[] = [];
   const streams: Readable[] = [];
@@ -129,10 +125,10 @@ export const readMultipart = async (request: IncomingMessage, options: Multipart
     // Busboy reports a body that is cut short on the part, possibly before it is read.
     stream.on('error', (error) => stream.destroy(error));
     streams.push(stream);
-    const path = keepFiles && filename !== '' ? join(dir, randomUUID()) : null;
+    const path = keepFiles && filename !== '' ? join(store.filesDir, randomUUID()) : null;
     const entry: UploadedFile = { part, filename, path, bytes: 0, sha256: '' };
     files.push(entry);
-    const reading = store(stream, path, syncDir);
+    const reading = keep(stream, path, store);
     // A part that cannot be stored ends the body: the rest of it would not be read.
     reading.catch((error: unknown) => fail(error as Error));
     work.push(reading.then((facts) => void Object.assign(entry, facts)));
