@@ -30,10 +30,10 @@ const notFound = (message: string): Refusal => new Refusal(404, message, { raw: 
 
 /** True when this caller would get past the token and the access check: only then are his files kept. */
 const mayKeepFiles = (call: Call, operation: Operation): boolean => {
-  if (!operation.takesFiles) return false;
+  if (operation.takesFiles !== true) return false;
   try {
     checkToken(call, operation, call.request.method ?? '');
-    operation.access(call);
+    operation.access?.(call);
     return true;
   } catch (error) {
     if (error instanceof Refusal) return false;

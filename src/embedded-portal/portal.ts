@@ -134,32 +134,22 @@ export const needById = <T>(
 /** What an operation answers: a value to format, or a body as it is. */
 export type Result = { value: unknown; shape?: ResultShape } | (Partial<Answer> & Pick<Answer, 'body'>);
 
+/** An operation; without its optional parts it only reads, takes no arguments and no files, and is open to everybody. */
 export interface Operation {
-  /** Where it is called: `POST <name>/<action>`, `POST <name>/<id>/<action>`, `GET <name>/<id>/<relationship>`, or by method. */
-  place: 'action' | 'targeted' | 'relationship' | 'method';
+  /** Where it is called: `POST <name>/<action>`, `POST <name>/<id>/<action>`, `GET <name>/<id>/<relationship>`; absent: by method. */
+  place?: 'action' | 'targeted' | 'relationship' | undefined;
   /** True when it changes nodes or datastores; counted by the portal. */
-  writes: boolean;
+  writes?: boolean;
   /** Top-level keys that the body must have (401 when one is missing). */
-  requires: (call: Call) => readonly string[];
+  requires?: (call: Call) => readonly string[];
   /** False: never asks for a CSRF token. */
-  csrf: boolean;
+  csrf?: boolean;
   /** True: file parts are kept when access is granted. */
-  takesFiles: boolean;
+  takesFiles?: boolean;
   /** Throws a Refusal when the user may not; called before {@link Operation.run}. */
-  access: (call: Call) => void;
+  access?: (call: Call) => void;
   run: (call: Call) => Result | Promise<Result>;
 }
-
-/** Makes an operation; the defaults are harmless: it reads, takes no arguments and no files, and is open to everybody. */
-export const operation = (parts: Partial<Operation> & Pick<Operation, 'run'>): Operation => ({
-  place: 'method',
-  writes: false,
-  requires: () => [],
-  csrf: true,
-  takesFiles: false,
-  access: () => undefined,
-  ...parts,
-});
 
 /**
  * A service resource: what is behind `/api/dataset/<name>` (spec 4, recorded behaviour 1). Its operations by name: `index`,

@@ -2,7 +2,7 @@
 import { isObject } from '../../util/json.ts';
 import { demand, may, mayEdit } from '../access.ts';
 import { textOf } from '../content/items.ts';
-import { type Call, type Operation, operation, type PortalDatastore, type Resource } from '../portal.ts';
+import type { Call, Operation, PortalDatastore, Resource } from '../portal.ts';
 import { Refusal } from '../refusal.ts';
 import { needNode } from './node.ts';
 
@@ -23,17 +23,16 @@ export const otherManager =
 const onDatastore = (
   act: (datastore: PortalDatastore, nid: string, call: Call) => Promise<void>,
   value: unknown,
-  place: Operation['place'] = 'method',
-): Operation =>
-  operation({
-    writes: true,
-    access: demandDatastore,
-    place,
-    run: async (call) => {
-      await act(call.portal.datastore, nidOf(call), call);
-      return { value };
-    },
-  });
+  place?: Operation['place'],
+): Operation => ({
+  writes: true,
+  access: demandDatastore,
+  place,
+  run: async (call) => {
+    await act(call.portal.datastore, nidOf(call), call);
+    return { value };
+  },
+});
 
 const configure = async (datastore: PortalDatastore, nid: string, { body }: Call): Promise<void> => {
   if ((textOf(body.manager) ?? '') !== '') throw new Refusal(406, otherManager);
@@ -41,10 +40,10 @@ const configure = async (datastore: PortalDatastore, nid: string, { body }: Call
 };
 
 export const datastoreResource = {
-  retrieve: operation({
+  retrieve: {
     access: demandDatastore,
     run: (call) => ({ value: call.portal.datastore.status(nidOf(call)) }),
-  }),
+  },
   update: onDatastore(configure, null),
   createOn: onDatastore(async () => {}, "Configuration for this resource's datastore already exists."),
   delete: onDatastore((datastore, nid) => datastore.remove(nid), true),

@@ -2,7 +2,7 @@
 import { demand, mayReadFile } from '../access.ts';
 import type { Answer } from '../answer.ts';
 import { fileUrl } from '../content/view.ts';
-import { type Call, needById, operation, type Portal, type Resource, type Result } from '../portal.ts';
+import { type Call, needById, type Portal, type Resource, type Result } from '../portal.ts';
 import type { StoredFile } from '../store/files.ts';
 
 const needFile = (call: Call): StoredFile =>
@@ -31,8 +31,8 @@ const retrieve = (call: Call): Result => {
 };
 
 export const fileResource: Resource = {
-  retrieve: operation({
+  retrieve: {
     access: (call) => demand(call.user, mayReadFile(call.portal.store, call.user, needFile(call))),
     run: retrieve,
-  }),
+  },
 };

@@ -7,7 +7,7 @@ import { isNodeType, type NodeChanges, type ReadContext } from '../content/field
 import { renderTexts } from '../content/long-texts.ts';
 import { type Copies, createNode, deleteNode, updateNode } from '../content/save.ts';
 import { viewNode } from '../content/view.ts';
-import { type Call, needById, operation, type Resource, type Result } from '../portal.ts';
+import { type Call, needById, type Resource, type Result } from '../portal.ts';
 import { accessDenied, Refusal } from '../refusal.ts';
 import type { NodeType, StoredNode } from '../store/nodes.ts';
 import { attachFile, removeBytes } from './attach.ts';
@@ -128,29 +128,29 @@ const demandEdit = (call: Call): void => demand(call.user, mayEdit(call.user, ne
 const demandRead = (call: Call): void => demand(call.user, mayRead(call.user, needNode(call)));
 
 export const nodeResource = {
-  index: operation({ run: (call) => ({ value: listNodes(call, (node) => view(call, node)), shape: 'rows' }) }),
-  retrieve: operation({
+  index: { run: (call) => ({ value: listNodes(call, (node) => view(call, node)), shape: 'rows' }) },
+  retrieve: {
     access: demandRead,
     run: (call) => ({ value: view(call, needNode(call)), shape: 'node' }),
-  }),
-  create: operation({
+  },
+  create: {
     writes: true,
     access: (call) => {
       typeIn(call);
       demand(call.user, may(call.user, 'create content'));
     },
     run: (call) => saveBody(call, null, typeIn(call)),
-  }),
-  update: operation({ writes: true, access: demandEdit, run: update }),
-  delete: operation({ writes: true, access: demandEdit, run: remove }),
-  attach_file: operation({
+  },
+  update: { writes: true, access: demandEdit, run: update },
+  delete: { writes: true, access: demandEdit, run: remove },
+  attach_file: {
     place: 'targeted',
     writes: true,
     takesFiles: true,
     requires: () => ['field_name'],
     access: demandEdit,
     run: (call) => attachFile(call, needNode(call)),
-  }),
+  },
   // Always empty: the upload field is not of the kind this relationship lists (recorded behaviour 7).
-  files: operation({ place: 'relationship', access: demandRead, run: () => ({ value: [] }) }),
+  files: { place: 'relationship', access: demandRead, run: () => ({ value: [] }) },
 } satisfies Resource;

@@ -39,15 +39,15 @@ export const resolveOperation = (resource: Resource, method: string, args: strin
 
 /** Throws 401 for a change by a session without its CSRF token. `method` is the one that came over the wire. */
 export const checkToken = (call: Call, operation: Operation, method: string): void => {
-  if (!operation.csrf || call.session === null || ['GET', 'HEAD', 'OPTIONS', 'TRACE'].includes(method)) return;
+  if (operation.csrf === false || call.session === null || ['GET', 'HEAD', 'OPTIONS', 'TRACE'].includes(method)) return;
   const sent = call.portal.profile.wire.csrfTokenOf(call);
   if (!isSameSecret(sent, call.session.token)) throw new Refusal(401, 'CSRF validation failed');
 };
 
 /** Throws what keeps a call from running: 401 for a missing argument or CSRF token, then what the operation's access check throws. */
 export const checkCall = (call: Call, operation: Operation, method: string): void => {
-  const missing = operation.requires(call).find((name) => (own(call.body, name) ?? null) === null);
+  const missing = operation.requires?.(call).find((name) => (own(call.body, name) ?? null) === null);
   if (missing !== undefined) throw new Refusal(401, `Missing required argument ${missing}`);
   checkToken(call, operation, method);
-  operation.access(call);
+  operation.access?.(call);
 };

@@ -1,7 +1,7 @@
 // The term resource (`spec` profile only): lists terms, and looks up the tid of a node.
 import { maxPageSize } from '../../dataset-api/paths.ts';
 import { vocabularyIds } from '../content/items.ts';
-import { type Call, needById, operation, type Resource } from '../portal.ts';
+import { type Call, needById, type Resource } from '../portal.ts';
 import type { Term } from '../store/terms.ts';
 import { invalid, numberOf, parametersIn } from './node-list.ts';
 
@@ -32,6 +32,6 @@ const index = (call: Call): Record<string, string>[] => {
 };
 
 export const termResource: Resource = {
-  index: operation({ run: (call) => ({ value: index(call) }) }),
-  retrieve: operation({ run: (call) => ({ value: retrieve(call), shape: 'object' }) }),
+  index: { run: (call) => ({ value: index(call) }) },
+  retrieve: { run: (call) => ({ value: retrieve(call), shape: 'object' }) },
 };

@@ -6,7 +6,7 @@ import { isSameSecret } from '../../util/secrets.ts';
 import { demand, may } from '../access.ts';
 import { textOf } from '../content/items.ts';
 import { checkPassword, hashPassword, isWeakHash } from '../password.ts';
-import { type Call, needById, type Operation, operation, type Resource, type Result } from '../portal.ts';
+import { type Call, needById, type Operation, type Resource, type Result } from '../portal.ts';
 import { em, Refusal } from '../refusal.ts';
 import type { Attempt } from '../store/flood.ts';
 import { cookieSeconds, randomToken } from '../store/sessions.ts';
@@ -120,27 +120,26 @@ const verify = async (
 };
 
 /** The login. Names that no account has count as well, so that the answers do not tell which ones exist. */
-export const loginOperation = (keys = loginKeys, countsUnknown = true): Operation =>
-  operation({
-    place: 'action',
-    requires: keys,
-    run: async (call) => {
-      const { store, now } = call.portal;
-      if (call.session !== null) throw new Refusal(406, `Already logged in as ${escapeHtml(call.user.name)}.`);
-      const [name = '', password = ''] = keys(call).map((key) => textOf(call.body[key]) ?? '');
-      const unknown = countsUnknown ? name.toLowerCase().slice(0, 60) : null;
-      const { user, settle } = await verify(call, { name, password, unknown });
-      const login = now();
-      const { id, token } = await store.write(() => {
-        settle();
-        store.users.loggedIn(user.uid, { access: login, login });
-        return store.sessions.start(user.uid, login);
-      });
-      call.headers['set-cookie'] = sessionCookie(call, id);
-      const shown = userView(user, user, login);
-      return { value: { sessid: id, session_name: call.cookieName, token, user: shown }, shape: 'login' };
-    },
-  });
+export const loginOperation = (keys = loginKeys, countsUnknown = true): Operation => ({
+  place: 'action',
+  requires: keys,
+  run: async (call) => {
+    const { store, now } = call.portal;
+    if (call.session !== null) throw new Refusal(406, `Already logged in as ${escapeHtml(call.user.name)}.`);
+    const [name = '', password = ''] = keys(call).map((key) => textOf(call.body[key]) ?? '');
+    const unknown = countsUnknown ? name.toLowerCase().slice(0, 60) : null;
+    const { user, settle } = await verify(call, { name, password, unknown });
+    const login = now();
+    const { id, token } = await store.write(() => {
+      settle();
+      store.users.loggedIn(user.uid, { access: login, login });
+      return store.sessions.start(user.uid, login);
+    });
+    call.headers['set-cookie'] = sessionCookie(call, id);
+    const shown = userView(user, user, login);
+    return { value: { sessid: id, session_name: call.cookieName, token, user: shown }, shape: 'login' };
+  },
+});
 
 /** It would put a browser into an account of its own choice. */
 const refuseOtherSites = ({ request, portal }: Call): void => {
@@ -174,8 +173,8 @@ const retrieve = (call: Call): Result => {
 export const tokenOf = (call: Call): string => call.session?.token ?? randomToken();
 
 export const userResource = {
-  retrieve: operation({ access: demandAccount, run: retrieve }),
+  retrieve: { access: demandAccount, run: retrieve },
   login: { ...loginOperation(), access: refuseOtherSites },
-  logout: operation({ place: 'action', run: logout }),
-  token: operation({ place: 'action', csrf: false, run: (call) => ({ value: { token: tokenOf(call) } }) }),
+  logout: { place: 'action', run: logout },
+  token: { place: 'action', csrf: false, run: (call) => ({ value: { token: tokenOf(call) } }) },
 } satisfies Resource;

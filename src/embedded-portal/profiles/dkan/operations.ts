@@ -4,7 +4,7 @@ import { may } from '../../access.ts';
 import { textOf } from '../../content/items.ts';
 import { type Copies, renewDatasets } from '../../content/save.ts';
 import { publicPath } from '../../content/view.ts';
-import { type Call, type Operation, operation, type Resource, type Result } from '../../portal.ts';
+import type { Call, Operation, Resource, Result } from '../../portal.ts';
 import { Refusal } from '../../refusal.ts';
 import { keyOf, needField, refusesFilled, removeBytes, tooManyFiles } from '../../resources/attach.ts';
 import { datastoreResource, otherManager } from '../../resources/datastore.ts';
@@ -26,13 +26,12 @@ const answering = (inner: Operation, change: (value: Record<string, unknown>, ca
     return 'value' in result && isObject(result.value) ? { ...result, value: change(result.value, call) } : result;
   });
 
-const index = (list: (call: Call) => Record<string, unknown>[]): Operation =>
-  operation({
-    run: (call) => {
-      if (warnsOfQuery(call)) warn(call);
-      return { value: list(call), shape: 'rows' };
-    },
-  });
+const index = (list: (call: Call) => Record<string, unknown>[]): Operation => ({
+  run: (call) => {
+    if (warnsOfQuery(call)) warn(call);
+    return { value: list(call), shape: 'rows' };
+  },
+});
 
 /** A new page is shown. */
 const create = around(nodeResource.create, async (call, core) => {

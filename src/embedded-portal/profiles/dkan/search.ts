@@ -166,12 +166,10 @@ const grouped = (entries: Entry[], { groupBy, computed }: Wish): Entry[] => {
   return sorted(first, keys);
 };
 
-const entryOf = (table: RecordedTable, row: ReturnType<RecordedTable['rows']>[number]): Entry => {
-  const entry: Entry = {};
-  for (const [index, column] of table.columns.entries()) entry[column] = row.cells[index] ?? null;
-  if (!('entry_id' in entry)) entry.entry_id = row.id;
-  return entry;
-};
+const entryOf = ({ columns }: RecordedTable, { id, cells }: ReturnType<RecordedTable['rows']>[number]): Entry => ({
+  entry_id: id,
+  ...Object.fromEntries(columns.map((column, index) => [column, cells[index] ?? null])),
+});
 
 /** The entries of the window, and how many the database counts: rows that match, or their groups. */
 const findIn = (table: RecordedTable, wish: Wish): { entries: Entry[]; total: number } => {
