@@ -13,24 +13,19 @@ export type FieldKind =
 export interface Field {
   name: string;
   kind: FieldKind;
-  many: boolean;
+  many?: true;
   maxLength: number;
-  /** Allowed values; null: any. */
-  options: readonly string[] | null;
-  vocabulary: 'tags' | 'format' | 'dkan_topics' | null;
-  target: NodeType | null;
-  initial: string | null;
+  /** Allowed values; absent: any. */
+  options?: readonly string[];
+  vocabulary?: 'tags' | 'format' | 'dkan_topics';
+  target?: NodeType;
+  initial?: string;
 }
 
 const field = (name: string, kind: FieldKind, rest: Partial<Field> = {}): Field => ({
   name,
   kind,
-  many: false,
   maxLength: kind === 'text' ? 255 : 1_000_000,
-  options: null,
-  vocabulary: null,
-  target: null,
-  initial: null,
   ...rest,
 });
 

@@ -129,7 +129,7 @@ const readReference: ReadItem = (field, raw, { store, mayRefer = () => true }) =
     const words = 'write the title with its nid in brackets.';
     throw new FieldFault(`Several entities match "${escapeHtml(text)}"; ${words}`);
   }
-  if (found === undefined || (field.target !== null && found.type !== field.target)) {
+  if (found === undefined || (field.target !== undefined && found.type !== field.target)) {
     throw new FieldFault(`The referenced entity (node: ${sent}) is invalid.`);
   }
   return { target_id: String(found.nid) };
@@ -203,7 +203,7 @@ export const kinds: Readonly<Record<FieldKind, Kind>> = {
   group: {
     says: ['target_id'],
     read: (field, raw, context) =>
-      field.target === null ? { target_id: textOf(raw.target_id) } : readReference(field, raw, context),
+      field.target === undefined ? { target_id: textOf(raw.target_id) } : readReference(field, raw, context),
   },
   link: { says: ['url', 'title'], derived: ['attributes', 'original_title', 'original_url'], read: readLink },
   pair: {

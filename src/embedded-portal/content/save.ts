@@ -175,7 +175,7 @@ const link = (change: Change, node: { nid: number; type: NodeType }, changes: Fi
 const initialItems = (fields: readonly Field[]): StoredNode['fields'] =>
   Object.fromEntries(
     fields.flatMap(({ name, kind, initial: value }) => {
-      if (value === null) return [];
+      if (value === undefined) return [];
       return [[name, [kind === 'text' ? { value, format: null, safe_value: value } : { value }]]];
     }),
   );

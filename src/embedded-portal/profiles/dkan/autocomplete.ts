@@ -64,10 +64,9 @@ const lookUp = (all: Entity[], text: string): Entity[] => {
 const quoted = (name: string): string => (/[,"]/.test(name) ? `"${name.replaceAll('"', '""')}"` : name);
 
 const namesOf = (call: Call, [field = '', text = '', limit = '']: string[]): Answer | null => {
-  const vocabulary = call.portal.profile.fields.dataset
-    .concat(call.portal.profile.fields.resource)
-    .find(({ name }) => name === field)?.vocabulary;
-  if (vocabulary === null || vocabulary === undefined) return null;
+  const { dataset, resource } = call.portal.profile.fields;
+  const vocabulary = [...dataset, ...resource].find(({ name }) => name === field)?.vocabulary;
+  if (vocabulary === undefined) return null;
   const terms = (kinds.taxonomy_term?.(call) ?? []).filter(({ bundle }) => bundle === vocabulary);
   const found = matching(terms, text.trim()).slice(0, Number(limit) || undefined);
   return listed(found.map(({ label }) => [quoted(label), escapeHtml(label)]));

@@ -67,7 +67,7 @@ const itemsOf = (field: Field, value: unknown): RawItem[] | null => {
 };
 
 const checkOption = ({ name, options }: Field, value: string | null): void => {
-  if (options === null || name === 'field_orphan' || value === null || options.includes(value)) return;
+  if (options === undefined || name === 'field_orphan' || value === null || options.includes(value)) return;
   throw codelessFault(
     value === '' || name === 'field_license' ? `Invalid option for field ${name}` : 'Field validation errors',
   );
