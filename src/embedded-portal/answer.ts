@@ -106,9 +106,8 @@ const openFile = async ({ path, bytes, disposition }: StreamedBody) => {
 };
 
 /**
- * Sends the answer; resolves when node has taken it over. Throws what opening the file of a streamed body throws, a Refusal
- * where its bytes are lost; then nothing has been sent and another answer can be. `idleMs` is the longest time for a part of
- * it; `closes`: the connection ends with it, and only files tell their length.
+ * Sends the answer; resolves when node has taken it over. Throws, before anything is sent, what opening its file throws: a
+ * Refusal where its bytes are lost. `idleMs`: longest time for a part; `closes`: the connection ends with it.
  */
 export const sendAnswer = async (
   reply: FastifyReply,

@@ -148,22 +148,32 @@ const answer = async (portal: Portal, request: FastifyRequest): Promise<Answer> 
   }
 };
 
-/** The access log: never the query, which may hold a token, nor a header or body. */
-const noteAccess = (
-  { log, accessLevel = 'debug' }: Portal,
-  request: FastifyRequest,
-  { status, began }: { status: number; began: number },
-): void => {
+/** Answers a request and notes it: never its query, which may hold a token, nor a header or body. */
+const handle = async (portal: Portal, request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+  const { limits, log, profile, site, accessLevel = 'debug' } = portal;
+  const began = performance.now();
+  let result = await answer(portal, request);
+  const closes = site.closesConnections;
+  const rest = dropRest(request.raw, limits);
+  if (closes) await rest; // a client that still sends would see the connection break, not the answer
+  const options = { longestReason: profile.wire.longestReason, idleMs: limits.answerIdleMs, closes };
+  try {
+    await sendAnswer(reply, result, options);
+  } catch (error) {
+    if (error instanceof Refusal) log.error({ path: request.originalUrl }, error.message);
+    result = formatError(refusalOf(error, log));
+    await sendAnswer(reply, result, options);
+  }
   if (!log.isLevelEnabled(accessLevel)) return;
   const { ip: address, raw, originalUrl } = request;
   const path = originalUrl.split('?')[0]?.slice(0, 1000);
   const ms = Math.round(performance.now() - began);
-  log[accessLevel]({ method: raw.method, path, status, ms, address }, 'answered');
+  log[accessLevel]({ method: raw.method, path, status: result.status, ms, address }, 'answered');
 };
 
 /** Makes the HTTP application of a portal; the caller listens and closes. */
 export const createApp = (portal: Portal): FastifyInstance => {
-  const { limits, log, trustedProxies = [] } = portal;
+  const { limits, trustedProxies = [] } = portal;
   const app = fastify({
     ...serverOptions(trustedProxies),
     exposeHeadRoutes: false,
@@ -185,24 +195,8 @@ export const createApp = (portal: Portal): FastifyInstance => {
   for (const method of http.METHODS) {
     if (method !== 'CONNECT') app.addHttpMethod(method, { hasBody: false, overrideExisting: true });
   }
-  const handle = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
-    const began = performance.now();
-    let result = await answer(portal, request);
-    const closes = portal.site.closesConnections;
-    const rest = dropRest(request.raw, limits);
-    if (closes) await rest; // a client that still sends would see the connection break, not the answer
-    const options = { longestReason: portal.profile.wire.longestReason, idleMs: limits.answerIdleMs, closes };
-    try {
-      await sendAnswer(reply, result, options);
-    } catch (error) {
-      if (error instanceof Refusal) log.error({ path: request.originalUrl }, error.message);
-      result = formatError(refusalOf(error, log));
-      await sendAnswer(reply, result, options);
-    }
-    noteAccess(portal, request, { status: result.status, began });
-  };
   app.all('/', async (request, reply) => {
-    const work = handle(request, reply);
+    const work = handle(portal, request, reply);
     portal.inProgress.add(work);
     await work.finally(() => portal.inProgress.delete(work));
   });

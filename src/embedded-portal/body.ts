@@ -95,8 +95,7 @@ const readMultipartBody = async ({ request, portal }: Call, keepFiles: boolean):
   const { site, store, limits } = portal;
   const most = site.postMaxSize ?? Number.POSITIVE_INFINITY;
   if (Number(request.headers['content-length'] ?? 0) > most) return nothing;
-  const { fields, files } = await readMultipart(request, { store, fileBytes: limits.fileBytes, keepFiles });
-  return { value: fields, files };
+  return await readMultipart(request, { store, fileBytes: limits.fileBytes, keepFiles });
 };
 
 /** Reads the whole body of a call. Throws a Refusal: 406 for its type, 400 or 406 for a malformed one, 413 for its size. */

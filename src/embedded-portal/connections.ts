@@ -4,10 +4,7 @@ import { isIPv6, type Socket } from 'node:net';
 import { PortalPortError } from '../model/errors.ts';
 import { http } from '../util/http.ts';
 
-/**
- * The address, without a slash at the end, of a server that is about to listen; it then outlives connections that cannot
- * be accepted, such as for want of file descriptors: `report` hears of them. Throws PortalPortError when the port is taken.
- */
+/** The address of a server about to listen, which then outlives failed connections (`report`). Throws PortalPortError: taken. */
 export const listenOn = async (
   server: Server,
   listening: Promise<unknown>,

@@ -11,10 +11,7 @@ interface RefusalDetails {
   reason?: string;
 }
 
-/**
- * Thrown anywhere below the dispatcher to answer with an error. The message is for the client: it never holds SQL,
- * paths or stacks. It is part of the wire, not a failure of sluice, and so stands outside `errors.ts`.
- */
+/** Answers with an error. Its message is for the client: no SQL, paths or stacks; it is wire, so not in `errors.ts`. */
 export class Refusal extends Error {
   readonly status: number;
   readonly details: RefusalDetails;

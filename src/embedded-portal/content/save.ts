@@ -155,10 +155,7 @@ export const otherSides = (
   };
 };
 
-/**
- * Writes the references of a node and the way back on the other nodes, at once and without new revisions there (recorded
- * behaviour 9), and its files; returns those no longer in use.
- */
+/** Writes the references of a node, the way back without new revisions (recorded behaviour 9), and files; returns unused ones. */
 const link = (change: Change, node: { nid: number; type: NodeType }, changes: FieldChanges): StoredFile[] => {
   const { store, copies } = change;
   // A node that is saved whole brings its references along, also those that the body does not mention.

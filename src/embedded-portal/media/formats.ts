@@ -69,9 +69,8 @@ const fitnessOf = (range: { type: string; subtype: string }, mimeType: string): 
 };
 
 /**
- * The supported type that fits a header best: by fitness first, among equals by q, then the alphabetically last name.
- * `preferred` wins where both are equal. Types are case-sensitive, `*` is any type, parameters other than q are ignored, empty ranges are skipped.
- * Source: recorded behaviour 3.
+ * The supported type that fits a header best: by fitness, then q, then `preferred`, then the alphabetically last name. Case
+ * matters, `*` is any type, parameters other than q and empty ranges are ignored. Source: recorded behaviour 3.
  */
 export const matchMime = (header: string, supported: readonly string[], preferred: string | null = null): MimeMatch => {
   const parts = header.split(',').filter((part) => part.trim() !== '');
@@ -150,10 +149,7 @@ export const splitSuffix = (part: string): { name: string; suffix: string | null
   return { name: part.slice(0, dot), suffix: suffix === '' || suffix === '0' ? null : suffix };
 };
 
-/**
- * The reader for a Content-Type. A missing or empty one is form-encoded; parameters are ignored, case matters, and
- * wildcards choose as they do in Accept. Never throws. Source: recorded behaviour 4.
- */
+/** The reader for a Content-Type: form-encoded without one, no parameters, case matters, wildcards as in Accept (recorded 4). */
 export const chooseParser = <P>(
   contentType: string | undefined,
   parsers: Readonly<Record<string, P>>,

@@ -22,9 +22,8 @@ export const writeJson = (value: Value): string => {
 };
 
 /**
- * `name(json);` where the request has a `callback` parameter, else plain JSON. Characters other than
- * `A-Z a-z 0-9 _ . -` leave the name, which is cut to 60; a parameter that is not a text counts as empty.
- * Source: recorded behaviour 3.
+ * `name(json);` where the request has a `callback`, else plain JSON. Of the name `A-Z a-z 0-9 _ . -` stay, 60 at most; what
+ * is no text counts as empty. Source: recorded behaviour 3.
  */
 export const writeJsonp = (value: Value, callback: unknown): string => {
   if (callback === undefined) return writeJson(value);

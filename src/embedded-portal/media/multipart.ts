@@ -137,7 +137,7 @@ export const readMultipart = async (request: IncomingMessage, options: Multipart
     request.pipe(busboy);
     await parsed;
     await Promise.all(work);
-    return { fields: treeOf(pairs), files };
+    return { value: treeOf(pairs), files };
   } catch (error) {
     await Promise.allSettled(work);
     await discard(files);

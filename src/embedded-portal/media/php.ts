@@ -136,9 +136,8 @@ const exact = (digits: string): number | string => {
 };
 
 /**
- * The value of a body in PHP's serialisation (`application/vnd.php.serialized`, spec 1), an empty one null. Objects, references,
- * enumerations, the key `__proto__`, texts that are not UTF-8, infinite numbers and anything behind the value are
- * malformed. Throws `MalformedBody` with the byte.
+ * The value of a serialised body (spec 1), an empty one null. Objects, references, enumerations, `__proto__`, invalid UTF-8,
+ * infinite numbers and anything behind the value are malformed. Throws `MalformedBody` with the byte.
  */
 export const parsePhp: BodyParser<Value> = (body) => {
   if (body.byteLength === 0) return null;

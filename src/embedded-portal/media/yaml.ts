@@ -47,9 +47,8 @@ const schema = CORE_SCHEMA.withTags(exactNumber(intCoreTag), exactNumber(floatCo
 const mostAliases = 100;
 
 /**
- * The value of a YAML body (`application/x-yaml`, spec 1): one document of the core schema; an empty one is null.
- * Numbers that would lose digits stay texts. Own types, too many aliases, the key `__proto__` and infinite numbers are
- * malformed. Throws {@link MalformedBody} with line and column.
+ * The value of a YAML body (spec 1): one document of the core schema, an empty one null. Numbers that would lose digits stay
+ * texts. Own types, too many aliases, `__proto__`, infinity are malformed. Throws {@link MalformedBody} with line and column.
  */
 export const parseYaml: BodyParser<Value> = (body) => {
   const text = readText(body);

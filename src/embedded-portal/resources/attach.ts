@@ -54,9 +54,8 @@ const needUpload = ({ files, portal: { profile, site } }: Call) => {
 };
 
 /**
- * Puts the file of the request on the node. `attach` 0 replaces what is there, anything else refuses a filled field.
- * Under `spec` a valid table is imported before the answer (as long as the portal waits for imports); a file that
- * cannot be imported is attached all the same.
+ * Puts the file of the request on the node. `attach` 0 replaces what is there, anything else refuses a filled field. Under
+ * `spec` a valid table is imported before the answer; a file that cannot be imported is attached all the same.
  */
 export const attachFile = async (call: Call, node: StoredNode): Promise<Result> => {
   const { portal, user } = call;
