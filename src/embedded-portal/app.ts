@@ -56,7 +56,6 @@ const act = async (call: Call, operation: Operation): Promise<Result> => {
   }
 };
 
-/** What an operation answers, in a format and under its type. */
 const answerTo = ({ headers, query, portal }: Call, result: Result, { format, contentType }: ChosenFormat): Answer => {
   if ('body' in result) return { status: 200, headers, contentType, ...result };
   const { value, shape = 'plain' } = result;

@@ -4,7 +4,7 @@ import { isIPv6, type Socket } from 'node:net';
 import { PortalPortError } from '../model/errors.ts';
 import { http } from '../util/http.ts';
 
-/** The address of a server about to listen, which then outlives failed connections (`report`). Throws PortalPortError: taken. */
+/** The address of a server about to listen, which then survives failed connections (`report`). Throws PortalPortError. */
 export const listenOn = async (
   server: Server,
   listening: Promise<unknown>,

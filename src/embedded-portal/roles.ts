@@ -33,10 +33,7 @@ export const assignableRoles = (table: RoleTable = defaultRoles): string[] =>
   Object.keys(table).filter((name) => !/^(anonymous|authenticated) user$/.test(name));
 
 /** What the roles of an account grant: the stored ones, and the one that everybody has with or without a session. */
-export const grantsOf = (
-  table: RoleTable,
-  { uid, roles }: { uid: number; roles: readonly string[] },
-): { permissions: ReadonlySet<Permission>; roleMap: Readonly<Record<string, string>> } => {
+export const grantsOf = (table: RoleTable, { uid, roles }: { uid: number; roles: readonly string[] }) => {
   const implied = uid === 0 ? 'anonymous user' : 'authenticated user';
   const names = [implied, ...roles];
   return {

@@ -32,7 +32,6 @@ const fileIn = (value: unknown): { filename: string; bytes: Buffer } => {
   return { filename, bytes };
 };
 
-/** The operation that a method names; undefined where there is none. */
 const operationOf = (resource: Resource, action: string): Operation | undefined => {
   const found = Object.hasOwn(resource, action) && action !== 'createOn' ? resource[action] : undefined;
   return found?.place === 'relationship' ? undefined : found;
@@ -52,7 +51,6 @@ const requestOf = (action: string, { place }: Operation, params: unknown[]): Pic
   return { args: [], query: recordOf(asTexts(Object.fromEntries(sent), true)), body: {} };
 };
 
-/** The methods that stand for an operation which exists. */
 const methodNames = (resources: ReadonlyMap<string, Resource>): string[] => {
   const named = [...resources].flatMap(([name, resource]) =>
     Object.keys(resource).flatMap((action) => (operationOf(resource, action) ? [`${name}.${action}`] : [])),

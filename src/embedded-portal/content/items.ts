@@ -58,6 +58,11 @@ const dateOf = (field: Field, value: unknown): string => {
 
 type ReadItem = (field: Field, raw: RawItem, context: ReadContext) => RawItem;
 
+const readText: ReadItem = (field, raw) => {
+  const value = optionOf(field, raw.value);
+  return { value, format: textOf(raw.format), safe_value: escapeHtml(value) };
+};
+
 const readLong: ReadItem = (field, raw, { rendered }) => {
   const value = within(field, raw.value);
   const format = textOf(raw.format);
@@ -69,6 +74,11 @@ const readBody: ReadItem = (field, raw, context) => {
   const summary = textOf(raw.summary);
   const text = isTextFormat(format) ? { safe_summary: safeText(summary ?? '', format, context.rendered) } : {};
   return { value, summary, format, ...safe, ...text };
+};
+
+const readPeriod: ReadItem = (field, raw) => {
+  const start = dateOf(field, raw.value);
+  return dateItem(start, textOf(raw.value2) ? dateOf(field, raw.value2) : start);
 };
 
 const geometryFacts = 'geo_type lat lon left top right bottom srid accuracy source'.split(' ');
@@ -87,6 +97,11 @@ const readLink: ReadItem = (field, raw) => {
   const url = urlOf(field, raw.url);
   const title = textOf(raw.title);
   return { url, title, attributes: [], original_title: title, original_url: url };
+};
+
+const readRemote: ReadItem = (field, raw) => {
+  const uri = urlOf(field, textOf(raw.uri) ?? raw.url);
+  return { uri, url: uri };
 };
 
 /** The tid of a term: an existing one of the field's vocabulary, or a name, which is created when it is new. */
@@ -172,33 +187,13 @@ export const kinds: Readonly<Record<FieldKind, Kind>> = {
     isFree: true,
     read: readBody,
   },
-  text: {
-    says: ['value'],
-    hints: ['format'],
-    derived: ['safe_value'],
-    read: (field, raw) => {
-      const value = optionOf(field, raw.value);
-      return { value, format: textOf(raw.format), safe_value: escapeHtml(value) };
-    },
-  },
+  text: { says: ['value'], hints: ['format'], derived: ['safe_value'], read: readText },
   long: { says: ['value'], hints: ['format'], derived: ['safe_value'], read: readLong },
   choice: { says: ['value'], read: (field, raw) => ({ value: optionOf(field, raw.value) }) },
   number: { says: ['value'], read: (field, raw) => ({ value: within(field, raw.value, 11) }) },
   date: { says: ['value'], derived: dateFacts, read: (field, raw) => dateItem(dateOf(field, raw.value), null) },
-  period: {
-    says: ['value', 'value2'],
-    derived: dateFacts,
-    read: (field, raw) => {
-      const start = dateOf(field, raw.value);
-      return dateItem(start, textOf(raw.value2) ? dateOf(field, raw.value2) : start);
-    },
-  },
-  term: {
-    says: ['tid', 'name'],
-    hints: ['vocabulary_machine_name', 'vocabulary', 'vid'],
-    isFree: true,
-    read: readTerm,
-  },
+  period: { says: ['value', 'value2'], derived: dateFacts, read: readPeriod },
+  term: { says: ['tid', 'name'], hints: ['vocabulary_machine_name', 'vocabulary', 'vid'], isFree: true, read: readTerm },
   node: { says: ['target_id'], read: readReference },
   group: {
     says: ['target_id'],
@@ -221,14 +216,7 @@ export const kinds: Readonly<Record<FieldKind, Kind>> = {
     ],
     read: readFile,
   },
-  remote: {
-    says: ['uri', 'url'],
-    isFree: true,
-    read: (field, raw) => {
-      const uri = urlOf(field, textOf(raw.uri) ?? raw.url);
-      return { uri, url: uri };
-    },
-  },
+  remote: { says: ['uri', 'url'], isFree: true, read: readRemote },
 };
 
 /** Checks and completes one filled item of a field; throws {@link FieldFault}. Inside a write. */

@@ -204,11 +204,7 @@ export const createNode = (
 };
 
 /** Changes a node: what `core` and `changes` do not mention stays; a new revision unless `core.newRevision` is false. */
-export const updateNode = (
-  change: Change,
-  node: StoredNode,
-  { core, changes }: NodeChanges,
-): ReturnType<typeof createNode> => {
+export const updateNode = (change: Change, node: StoredNode, { core, changes }: NodeChanges) => {
   const { store, now, uid } = change;
   const { newRevision = true, ...rest } = core;
   const changed: StoredNode = {

@@ -57,11 +57,7 @@ export const fileItem: FileItem = (file, settings) => ({
   ...settings,
 });
 
-const itemsOf = (
-  { kind, name }: Field,
-  node: StoredNode,
-  { store, fileItem, datastoreStatus }: NodeParts,
-): Record<string, unknown>[] => {
+const itemsOf = ({ kind, name }: Field, node: StoredNode, { store, fileItem, datastoreStatus }: NodeParts) => {
   const own = node.fields[name] ?? [];
   if (kind === 'node') return store.nodes.targets(node.nid).map((target) => ({ target_id: String(target) }));
   if (kind === 'file') {

@@ -40,10 +40,7 @@ const configure = async (datastore: PortalDatastore, nid: string, { body }: Call
 };
 
 export const datastoreResource = {
-  retrieve: {
-    access: demandDatastore,
-    run: (call) => ({ value: call.portal.datastore.status(nidOf(call)) }),
-  },
+  retrieve: { access: demandDatastore, run: (call) => ({ value: call.portal.datastore.status(nidOf(call)) }) },
   update: onDatastore(configure, null),
   createOn: onDatastore(async () => {}, "Configuration for this resource's datastore already exists."),
   delete: onDatastore((datastore, nid) => datastore.remove(nid), true),

@@ -141,10 +141,7 @@ const revisions = `(SELECT ${nodeColumns.map((name) => `${['vid', 'title', 'stat
   o.status AS listed FROM revision r JOIN node o ON o.nid = r.nid)`;
 
 /** Nodes as `view` makes them, or what `fields` names; former revisions too with `vid` (spec 9). Throws 406. */
-export const listNodes = (
-  call: Call,
-  view: (node: StoredNode) => Record<string, unknown>,
-): Record<string, unknown>[] => {
+export const listNodes = (call: Call, view: (node: StoredNode) => Record<string, unknown>) => {
   const parameters = parametersIn(call);
   const ops = operatorsIn(call);
   const fields = shownFields(call);

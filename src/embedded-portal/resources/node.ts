@@ -129,10 +129,7 @@ const demandRead = (call: Call): void => demand(call.user, mayRead(call.user, ne
 
 export const nodeResource = {
   index: { run: (call) => ({ value: listNodes(call, (node) => view(call, node)), shape: 'rows' }) },
-  retrieve: {
-    access: demandRead,
-    run: (call) => ({ value: view(call, needNode(call)), shape: 'node' }),
-  },
+  retrieve: { access: demandRead, run: (call) => ({ value: view(call, needNode(call)), shape: 'node' }) },
   create: {
     writes: true,
     access: (call) => {

@@ -96,7 +96,6 @@ export class RecordedDatastore implements PortalDatastore {
       ON CONFLICT (nid) DO UPDATE SET path = excluded.path, filename = excluded.filename, mime = excluded.mime`;
   }
 
-  /** Imports nothing. */
   async attached(): Promise<void> {}
 
   /** Imports as recorded: without an error whatever comes of it, but the recorded 500 where no table can be made. */
@@ -222,7 +221,6 @@ export class RecordedDatastore implements PortalDatastore {
     return this.#sql.count`SELECT count(*) FROM recorded_row WHERE nid = ${nid}`;
   }
 
-  /** The columns in the header of the file. Throws the recorded 500 where there is none. */
   #header({ nid, path, filename }: Table): Promise<string[]> {
     return headerOf(path, `/var/www/html/sites/default/files/${filename}`, this.#parser(nid));
   }

@@ -101,14 +101,7 @@ const sqlOf = (table: string, { fields, filters, groupBy, computed, sort, ...wis
 };
 
 /** What the recorded database says of a statement; null where it can be run. */
-const faultOf = (
-  table: string,
-  wish: Wish,
-  { columns, sql }: { columns: string[] | null; sql: string },
-): string | null => {
-  if (columns === null) {
-    return `SQLSTATE[42S02]: Base table or view not found: 1146 Table 'dkan2.${table}' doesn't exist`;
-  }
+const faultOf = (wish: Wish, columns: string[], sql: string): string | null => {
   const known = new Set([...columns, 'entry_id']);
   const unknown = (names: string[], clause: string): string | null => {
     const name = names.find((one) => /^(?!t\.).*\./.test(one) || !known.has(columnOf(one)));
@@ -201,9 +194,12 @@ export const recordedSearch = (
   const wish = wishOf(query);
   const name = `dkan_datastore_${query.nid}`;
   const sql = sqlOf(name, wish);
-  const fault =
-    faultOf(name, wish, { columns: table?.columns ?? null, sql }) ?? (typeof shown === 'string' ? shown : null);
-  if (table === null || typeof shown === 'string' || fault !== null) return searchFault(sql, fault ?? '');
+  if (table === null) {
+    const message = `SQLSTATE[42S02]: Base table or view not found: 1146 Table 'dkan2.${name}' doesn't exist`;
+    return searchFault(sql, message);
+  }
+  const fault = faultOf(wish, table.columns, sql) ?? (typeof shown === 'string' ? shown : null);
+  if (typeof shown === 'string' || fault !== null) return searchFault(sql, fault ?? '');
   const { entries, total } = findIn(table, wish);
   const namesOf = (columns: string[]): string[] =>
     wish.fields ?? [...new Set([...columns, 'entry_id'])].filter((column) => !hidden.has(column));
