@@ -102,7 +102,7 @@ const openFile = async ({ path, bytes, disposition }: StreamedBody) => {
     'content-disposition': disposition,
     'content-security-policy': "sandbox; default-src 'none'",
   };
-  return { source: file.createReadStream({ highWaterMark: partBytes }), headers };
+  return { stream: file.createReadStream({ highWaterMark: partBytes }), headers };
 };
 
 /**
@@ -114,19 +114,17 @@ export const sendAnswer = async (
   { status, reason, contentType, plain, body, ...answer }: Answer,
   { longestReason, idleMs, closes }: { longestReason: number; idleMs: number; closes: boolean },
 ): Promise<void> => {
-  const file = typeof body === 'string' ? null : await openFile(body);
+  const source = typeof body === 'string' ? Buffer.from(body) : await openFile(body);
   const { raw } = reply;
   reply.hijack();
   if (closes) closeAfter(raw);
   if (reason !== undefined) raw.statusMessage = cleanReason(reason, longestReason);
   const headers = { ...(plain === true ? {} : serviceHeaders), ...answer.headers, 'content-type': contentType };
-  if (typeof body !== 'string') {
-    raw.writeHead(status, { ...headers, ...file?.headers });
-    if (file !== null) await sendParts(raw, file.source, idleMs);
-    return;
+  if (!Buffer.isBuffer(source)) {
+    raw.writeHead(status, { ...headers, ...source.headers });
+    return sendParts(raw, source.stream, idleMs);
   }
-  const bytes = Buffer.from(body);
-  raw.writeHead(status, closes ? headers : { ...headers, 'content-length': bytes.length });
-  if (bytes.length <= partBytes) raw.end(bytes);
-  else await sendParts(raw, Readable.from(partsOf(bytes), { objectMode: false }), idleMs);
+  raw.writeHead(status, closes ? headers : { ...headers, 'content-length': source.length });
+  if (source.length <= partBytes) raw.end(source);
+  else await sendParts(raw, Readable.from(partsOf(source), { objectMode: false }), idleMs);
 };

@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { MalformedBody } from '../../src/embedded-portal/media/value.ts';
-import { parseRpcCall, writeRpcAnswer, writeRpcFault } from '../../src/embedded-portal/media/xmlrpc.ts';
+import { parseRpcCall, writeRpcAnswer, writeRpcFault } from '../../src/embedded-portal/xmlrpc.ts';
 import { startTestPortal, type TestPortal } from '../support/portal.ts';
 
 const message = (method: string, ...params: string[]): string =>

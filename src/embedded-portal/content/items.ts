@@ -151,6 +151,8 @@ const readReference: ReadItem = (field, raw, { store, mayRefer = () => true }) =
 };
 
 const fileSettings = ['delimiter', 'grid', 'graph', 'map', 'embed', 'alt', 'title'] as const;
+const fileFacts =
+  'uid filename uri filemime filesize status timestamp type uuid rdf_mapping metadata service_id height width'.split(' ');
 
 /** A file that the caller may use, with how its preview is shown. */
 const readFile: ReadItem = (field, raw, { store, mayUse = () => true }) => {
@@ -207,15 +209,7 @@ export const kinds: Readonly<Record<FieldKind, Kind>> = {
     read: (field, raw) => ({ first: within(field, raw.first, 255), second: within(field, raw.second, 255) }),
   },
   geo: { says: ['wkt'], derived: geometryFacts, read: readGeo },
-  file: {
-    says: ['fid'],
-    hints: fileSettings,
-    derived: [
-      ...['uid', 'filename', 'uri', 'filemime', 'filesize', 'status', 'timestamp', 'type', 'uuid', 'rdf_mapping'],
-      ...['metadata', 'service_id', 'height', 'width'],
-    ],
-    read: readFile,
-  },
+  file: { says: ['fid'], hints: fileSettings, derived: fileFacts, read: readFile },
   remote: { says: ['uri', 'url'], isFree: true, read: readRemote },
 };
 

@@ -38,13 +38,8 @@ export const noteFile = (portal: Portal, nid: number, before: StoredFile[]): (()
   const [file] = store.files.ofNode(nid);
   if (file?.fid === before[0]?.fid) return () => Promise.resolve();
   if (file === undefined) return () => datastore.fileRemoved(String(nid));
-  const attached = {
-    nid: String(nid),
-    fid: String(file.fid),
-    path: store.pathOf(file),
-    filename: file.name,
-    mime: file.filemime,
-  };
+  const { fid, name: filename, filemime: mime } = file;
+  const attached = { nid: String(nid), fid: String(fid), path: store.pathOf(file), filename, mime };
   datastore.note(attached);
   return () => datastore.attached(attached);
 };

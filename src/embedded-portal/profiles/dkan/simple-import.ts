@@ -83,8 +83,11 @@ export class SimpleParser {
   /** Between cells. A bare cell behind a closed one takes its place. */
   #neutral(char: string, input: Input): void {
     if (input === 'DELIMITER') this.#endField();
-    else if (input === 'END') this.#endRecord();
-    else if (input !== 'BLANK') {
+    else if (input === 'END') {
+      this.#endField();
+      this.#records.push(this.#fields);
+      this.#fields = [];
+    } else if (input !== 'BLANK') {
       this.#cell = input === 'QUOTE' ? null : '';
       this.#state = input === 'QUOTE' ? 'quoted' : 'bare';
       if (input !== 'QUOTE') this.#take(char, input);
@@ -102,12 +105,6 @@ export class SimpleParser {
   #endField(): void {
     this.#fields.push(this.#field);
     this.#field = '';
-  }
-
-  #endRecord(): void {
-    this.#endField();
-    this.#records.push(this.#fields);
-    this.#fields = [];
   }
 
   /** The details are left out where the block cuts a character in two. */
