@@ -152,7 +152,9 @@ const readReference: ReadItem = (field, raw, { store, mayRefer = () => true }) =
 
 const fileSettings = ['delimiter', 'grid', 'graph', 'map', 'embed', 'alt', 'title'] as const;
 const fileFacts =
-  'uid filename uri filemime filesize status timestamp type uuid rdf_mapping metadata service_id height width'.split(' ');
+  'uid filename uri filemime filesize status timestamp type uuid rdf_mapping metadata service_id height width'.split(
+    ' ',
+  );
 
 /** A file that the caller may use, with how its preview is shown. */
 const readFile: ReadItem = (field, raw, { store, mayUse = () => true }) => {
@@ -195,7 +197,12 @@ export const kinds: Readonly<Record<FieldKind, Kind>> = {
   number: { says: ['value'], read: (field, raw) => ({ value: within(field, raw.value, 11) }) },
   date: { says: ['value'], derived: dateFacts, read: (field, raw) => dateItem(dateOf(field, raw.value), null) },
   period: { says: ['value', 'value2'], derived: dateFacts, read: readPeriod },
-  term: { says: ['tid', 'name'], hints: ['vocabulary_machine_name', 'vocabulary', 'vid'], isFree: true, read: readTerm },
+  term: {
+    says: ['tid', 'name'],
+    hints: ['vocabulary_machine_name', 'vocabulary', 'vid'],
+    isFree: true,
+    read: readTerm,
+  },
   node: { says: ['target_id'], read: readReference },
   group: {
     says: ['target_id'],
