@@ -165,6 +165,20 @@ describe.skipIf(browserPath === undefined)('the pages in a browser (skipped: no 
     });
   });
 
+  it('on a phone forty manifests fit two and a half screens, and what an upload has sent is seen at once', async () => {
+    await onPage('phone', async (page) => {
+      const { width, height } = looks.phone.viewport;
+      await page.goto(`${urls.many}/`);
+      const table = await page.evaluate("document.querySelector('table.manifests').getBoundingClientRect().height");
+      expect(table).toBeLessThanOrEqual(2.5 * height);
+      for (const path of ['/item/transport/boardings/table', `/run/${work}`]) {
+        await page.goto(`${urls.filled}${path}`);
+        const right = `Math.max(...[...document.querySelectorAll('progress')].map((e) => e.parentElement.getBoundingClientRect().right))`;
+        expect(await page.evaluate(right), path).toBeLessThanOrEqual(width);
+      }
+    });
+  });
+
   const focused = (page: Page): Promise<{ name: string; outline: string; href: string | null }> =>
     page.evaluate(`(() => {
       const element = document.activeElement;

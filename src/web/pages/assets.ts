@@ -107,10 +107,11 @@ progress{width:100%;max-width:24rem;height:.6rem;accent-color:var(--link)}
 @media(max-width:40rem){h1{font-size:1.35rem}
 a{display:inline-block}a,summary{min-height:1.5rem;min-width:1.5rem}
 .manifests thead{display:none}
-.manifests tr{display:grid;grid-template-columns:1fr auto auto;gap:0 .75rem;align-items:center;padding:.4rem 0;border-bottom:1px solid var(--line)}
-.manifests th,.manifests td{border:0;padding:0}
-.manifests th{grid-row:1;grid-column:1}.manifests td:nth-child(2){grid-column:1/3;grid-row:2}.manifests td:nth-child(3){grid-row:1;grid-column:2}.manifests td:nth-child(4){grid-row:2;grid-column:3}
-.manifests td:nth-child(5){grid-row:3;grid-column:1/4}.manifests td:nth-child(6){grid-row:1;grid-column:3;justify-self:end}
+.manifests tr{display:grid;grid-template-columns:1fr auto 4.4rem 2rem;gap:0 .6rem;align-items:center;padding:.1rem 0;border-bottom:1px solid var(--line)}
+.manifests th,.manifests td{border:0;padding:0}.manifests a{vertical-align:top}.manifests td .strip{width:7rem}
+.manifests th{grid-area:1/1}.manifests td:nth-child(2){grid-area:2/1}.manifests td:nth-child(3){grid-area:1/2/auto/4}.manifests td:nth-child(4){grid-area:2/2}
+.manifests td:nth-child(5){grid-area:2/3/auto/5}.manifests td:nth-child(6){grid-area:1/4}
+[aria-label=Jobs] table{min-width:0}[aria-label=Jobs] progress{width:100%}
 .facts tr{display:block;padding:.4rem 0;border-bottom:1px solid var(--line)}.facts th,.facts td{display:block;width:auto;padding:0;border:0}}
 `;
 
