@@ -113,15 +113,20 @@ export const overviewOf = (runtime: Runtime, served: () => readonly KnownTarget[
     const portals = [...new Set([...own, ...views.map(({ portal }) => portal)])].sort(byName);
     const [jobs, pauses] = await Promise.all([
       Promise.all(portals.map((portal) => jobsOf(runtime, portal))),
-      Promise.all(portals.map(async (portal) => ({ portal, pause: await runtime.pauses.state(portal) }))),
+      pausesOf(runtime, portals),
     ]);
-    const paused = pauses.flatMap(({ portal, pause }) => (pause ? [{ portal, pause }] : []));
     // A state that takes no more data takes no signs of life either.
     const isServed = hasWorkers || runtime.stateWatch.fault !== null;
-    return { targets: views, jobs: jobs.flat(), portals: linked, pauses: paused, inboxes, late, hasWorkers: isServed };
+    return { targets: views, jobs: jobs.flat(), portals: linked, pauses, inboxes, late, hasWorkers: isServed };
   };
 
   return { counts, targets, view, runsByTarget };
+};
+
+/** Those of the portals that are paused. */
+export const pausesOf = async ({ pauses }: Pick<Runtime, 'pauses'>, portals: readonly string[]) => {
+  const states = await Promise.all(portals.map(async (portal) => ({ portal, pause: await pauses.state(portal) })));
+  return states.flatMap(({ portal, pause }) => (pause ? [{ portal, pause }] : []));
 };
 
 /** The jobs of a portal that workers have, with the steps in progress. */

@@ -161,6 +161,17 @@ describe('the page of an item', () => {
     expect(body).toContain('1.8 s');
   });
 
+  it('says why its portal is paused, as long as it is', async () => {
+    const url = `/item/${known.live}`;
+    const { body } = await place.get(url);
+    expect(body).toContain('Portal local is paused since');
+    expect(body).toContain('does not answer (connect ECONNREFUSED)');
+    expect(body).toContain('/act/resume?portal=local');
+    const pause = await place.runtime.pauses.resume('local');
+    expect((await place.get(url)).body).not.toContain('is paused');
+    if (pause) await place.runtime.pauses.pause('local', pause.reason);
+  });
+
   it('says where its file is, also after it left the spool', async () => {
     const key = 'city-open-data/air-quality/table';
     const entry = await place.runtime.ledger.entry('local', key);
@@ -218,7 +229,9 @@ describe('what changed in a table', () => {
     const entry = newEntry({ key: 'm/d/t', kind: 'resource', uuid: 'u', title: 'T', changes, ...more });
     const target = { manifest: 'm', portal: 'local', manifestPath: 'm.yaml' };
     const view = { target, entry, versions: [], runId: '', log: [], isRunning: false, comesFrom: null };
-    return JSON.stringify(itemPage('m/d/t', [view], { resources: [], jobs: [], now: noon, act: actLink }).live);
+    return JSON.stringify(
+      itemPage('m/d/t', [view], { resources: [], jobs: [], pauses: [], now: noon, act: actLink }).live,
+    );
   };
 
   it('is a diff: old and new cells side by side, rows that came and went, with their number', () => {
@@ -243,7 +256,9 @@ describe('versions of a table', () => {
     const entry = newEntry({ key: 'city/a/b', kind: 'resource', uuid: 'u', title: 'B', live: true });
     const versions = rows.map((count, at) => version(at, count)) as never;
     const view = { target, entry, versions, runId: '', log: [], isRunning: false, comesFrom: null };
-    return JSON.stringify(itemPage('city/a/b', [view], { resources: [], jobs: [], now: noon, act: actLink }).live);
+    return JSON.stringify(
+      itemPage('city/a/b', [view], { resources: [], jobs: [], pauses: [], now: noon, act: actLink }).live,
+    );
   };
 
   it.each([
@@ -719,7 +734,10 @@ describe('with `web.public`', () => {
     expect((await open.get('/item/of/nobody')).body).not.toContain('<form');
     const home = (await open.get('/')).body;
     expect(home).toContain('16 of 20');
-    expect(home).toContain('Portal local is paused');
+    for (const body of [home, (await open.get(`/item/${inside.faulty}`)).body])
+      expect(body).toContain('Portal local is paused');
+    for (const url of ['/', `/item/${inside.faulty}`])
+      expect((await open.send({ method: 'HEAD', url })).statusCode, url).toBe(200);
     expect((await open.get(`/item/${inside.faulty}`)).body).toContain('quarantined');
     expect((await open.get('/item/city-open-data/street-trees/table')).body).toContain('quarantined');
     expect((await open.get(`/run/${inside.run}`)).body).toContain('<b>16</b> updated');
@@ -793,7 +811,9 @@ describe('the page of an item that is not published', () => {
     const reason = { code, message: 'why', hint: null, ...(file ? { file } : {}) };
     const entry = newEntry({ key: 'city/a/b', kind: 'resource', uuid: 'u', title: 'B', nid: '7', reason });
     const view = { target, entry, versions: [], runId: '', log: [], isRunning: false, comesFrom: null };
-    return JSON.stringify(itemPage('city/a/b', [view], { resources: [], jobs: [], now: noon, act: actLink }).live);
+    return JSON.stringify(
+      itemPage('city/a/b', [view], { resources: [], jobs: [], pauses: [], now: noon, act: actLink }).live,
+    );
   };
 
   it('offers a decision where a guard holds it, and another try where somebody edited it on the portal', () => {

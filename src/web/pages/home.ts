@@ -61,7 +61,7 @@ ${entriesHtml(found)}`,
 const pauseTone = ({ reason }: OverviewView['pauses'][number]['pause']): string =>
   reason.code === 'paused' ? 'wait' : 'bad';
 
-const pauseHtml = (
+export const pauseHtml = (
   { portal, pause }: OverviewView['pauses'][number],
   act: Act,
 ): Html => html`<section class="note ${pauseTone(pause)}" aria-label="Paused portal">
@@ -105,12 +105,17 @@ export const jobsHtml = (jobs: RunningJob[], now: number): Html => html`${tableH
 ${jobs.length > shownJobs ? html`<p class="soft">… and ${countText(jobs.length - shownJobs)} more</p>` : null}`;
 
 const jobHtml = (
-  { key, runId, steps, since }: RunningJob,
+  job: RunningJob,
   now: number,
-): Html => html`<tr><td><a href="${itemPath(key)}">${key}</a> <span class="soft">(<a href="${runPath(runId)}">run</a>)</span></td>
-<td>${steps.length === 0 ? html`<span class="soft">between two steps</span>` : steps.map((step) => stepHtml(step, key, now))}</td>
-<td class="n">${spanText(now - since)}</td></tr>
+): Html => html`<tr><td><a href="${itemPath(job.key)}">${job.key}</a> <span class="soft">(<a href="${runPath(job.runId)}">run</a>)</span></td>
+<td>${stepsHtml(job, now)}</td>
+<td class="n">${spanText(now - job.since)}</td></tr>
 `;
+
+export const stepsHtml = ({ key, steps }: RunningJob, now: number): Part =>
+  steps.length === 0
+    ? html`<span class="soft">between two steps</span>`
+    : steps.map((step) => stepHtml(step, key, now));
 
 /** What a step does to which item of the dataset, and how far it is. */
 const stepHtml = ({ item, step, moved }: RunningJob['steps'][number], key: string, now: number): Html => {

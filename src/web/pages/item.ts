@@ -7,12 +7,13 @@ import { changesText, countsText, type RowChanges } from '../../model/row-change
 import { stepLine } from '../../model/step-words.ts';
 import type { TableVersion } from '../../model/table-history.ts';
 import type { ItemView, KnownEntry } from '../../service/items.ts';
-import type { RunningJob } from '../../service/overview.ts';
+import type { OverviewView, RunningJob } from '../../service/overview.ts';
 import { type Html, html, momentHtml, type Part, sizeWords } from '../../util/html.ts';
 import { plotHtml, ticksOf } from '../../util/plot.ts';
 import { countText, plural } from '../../util/plural.ts';
+import { spanText } from '../../util/quantity.ts';
 import { feedPath } from './feed.ts';
-import { jobsHtml } from './home.ts';
+import { pauseHtml, stepsHtml } from './home.ts';
 import {
   type Act,
   entriesHtml,
@@ -54,6 +55,8 @@ export const mostResources = 200;
 interface Given {
   /** What workers are doing for it. */
   jobs: RunningJob[];
+  /** Of its portals. */
+  pauses: OverviewView['pauses'];
   now: number;
   /** Of a dataset, on all its portals. */
   resources: KnownEntry[];
@@ -75,10 +78,12 @@ const viewHtml = (view: ItemView, { act, now, ...given }: Given, isSeveral: bool
   const { target, entry, versions, log } = view;
   const resources = given.resources.filter(({ portal }) => portal === target.portal);
   const jobs = given.jobs.filter(({ portal }) => portal === target.portal);
+  const pauses = given.pauses.filter(({ portal }) => portal === target.portal);
   return html`<section aria-label="On ${target.portal}">
 ${isSeveral ? html`<h2>On ${target.portal}</h2>` : null}
+${pauses.map((paused) => pauseHtml(paused, act))}
 ${verdictHtml(view, act)}
-${jobs.length === 0 ? null : jobsHtml(jobs, now)}
+${jobs.map((job) => html`<div class="note"><p>In progress for ${spanText(now - job.since)} <span class="soft">(<a href="${runPath(job.runId)}">run</a>)</span></p>${stepsHtml(job, now)}</div>`)}
 ${factsHtml(view)}
 ${resources.length === 0 ? null : resourcesHtml(resources)}
 ${changesHtml(entry, target.portal)}
@@ -106,7 +111,7 @@ ${warningsOf(entry).map((warning) => html`<p dir="auto">Warning: ${warning}</p>`
 </div>`;
 };
 
-const factsHtml = ({ entry, target, runId, comesFrom }: ItemView): Html => {
+const factsHtml = ({ entry, target, runId, isRunning, comesFrom }: ItemView): Html => {
   const { url, file, rows, identifier, fixes, rejected } = entry;
   const lost = rejected?.path === null ? 'left out' : `set aside in ${rejected?.path}`;
   const facts: Record<string, Part> = {
@@ -120,7 +125,7 @@ const factsHtml = ({ entry, target, runId, comesFrom }: ItemView): Html => {
     Fixed: fixes.length === 0 ? null : fixes.map((line, index) => html`${index > 0 ? html`<br>` : null}${line}`),
     'Bad rows': rejected && `${countText(rejected.rows)} ${lost}`,
     Manifest: html`<a href="${runsPath(targetName(target))}">${target.manifest}</a> to ${target.portal}`,
-    'Last run': runId === '' ? null : html`<a href="${runPath(runId)}">${runId}</a>`,
+    [isRunning ? 'Current run' : 'Last run']: runId === '' ? null : html`<a href="${runPath(runId)}">${runId}</a>`,
   };
   const rowsHtml = Object.entries(facts).map(
     ([name, value]) => value !== null && html`<tr><th scope="row">${name}</th><td>${value}</td></tr>\n`,

@@ -113,7 +113,7 @@ export const loginRoutes = (app: FastifyInstance, { config, log }: Runtime, logi
 
 /** Where a request that has to log in first is sent, which leads back to the page that it asked for. */
 export const loginPath = ({ method, url }: FastifyRequest): string => {
-  const to = method === 'GET' ? askedPath(url) : '/';
+  const to = method === 'GET' || method === 'HEAD' ? askedPath(url) : '/';
   return to === '/' ? '/login' : `/login?${new URLSearchParams({ to })}`;
 };
 

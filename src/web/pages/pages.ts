@@ -8,7 +8,7 @@ import { targetName, targetOfName } from '../../model/redis-keys.ts';
 import { causesOf, type ReportItem, type StoredReport } from '../../model/report.ts';
 import { versionsOf } from '../../model/table-history.ts';
 import { entriesWhere, findItems, itemViews } from '../../service/items.ts';
-import { jobsOf, type RunningJob } from '../../service/overview.ts';
+import { jobsOf, pausesOf, type RunningJob } from '../../service/overview.ts';
 import { type ReportFormat, reportFormats } from '../../service/report-formats.ts';
 import { runStatus } from '../../service/run-list.ts';
 import type { Runtime } from '../../service/runtime.ts';
@@ -22,7 +22,7 @@ import { homePage, mostFound, searchPage } from './home.ts';
 import { itemPage, mostResources } from './item.ts';
 import { type Act, actLink, formOf, noAct, type Page, parameterOf, send } from './layout.ts';
 import { isToken, Logins, loginPath, loginRoutes } from './login.ts';
-import { itemForReaders, itemViewForReaders, overviewForReaders, runForReaders } from './reader.ts';
+import { itemForReaders, itemViewForReaders, overviewForReaders, pauseForReaders, runForReaders } from './reader.ts';
 import { itemsPerPage, type RunView, runItemsPage, runPage, runsPage } from './run.ts';
 import { uploadHtml, uploadRoute } from './upload.ts';
 
@@ -79,7 +79,7 @@ export const pagesPart: WebPart = (app, { runtime, overview, guesses }) => {
 
 /** What readers without a login may get where `web.public` is set. */
 const readersPages = new Set(
-  ['/', '/item/*', '/changes/*', '/runs/:target', '/run/:runId'].map((path) => `GET ${path}`),
+  ['/', '/item/*', '/changes/*', '/runs/:target', '/run/:runId'].flatMap((path) => [`GET ${path}`, `HEAD ${path}`]),
 );
 
 const messagePage = (title: string, says: Part): Page => ({ title, fixed: html`<h1>${title}</h1>${says}`, live: null });
@@ -124,21 +124,22 @@ const readRoutes = (app: FastifyInstance, tools: ActionTools): void => {
     if (views.length === 0) throw unknown(`no item "${key.slice(0, 200)}" is known`);
     const targets = kindOfKey(key) === 'dataset' ? views.map(({ target }) => target) : [];
     const search = { start: `${key}/`, most: mostResources };
+    const portals = views.map(({ target }) => target.portal);
     const running = views.flatMap(({ target, isRunning }) => (isRunning ? [target.portal] : []));
-    const [resources, jobs] = await Promise.all([
+    const [resources, jobs, pauses] = await Promise.all([
       entriesWhere(runtime, targets, () => true, search),
       Promise.all(running.map((portal) => jobsOf(runtime, portal))),
+      pausesOf(runtime, portals),
     ]);
     const given = { now: Date.now(), act: actOf(request), jobs: onlyOf(key, jobs.flat()) };
-    if (request.session) {
-      const isAside = views.some(({ entry }) => entry.reason?.file !== undefined);
-      const below = isAside ? uploadHtml(key, request.session) : null;
-      return send(reply, { ...itemPage(key, views, { ...given, resources }), below });
+    const { session } = request;
+    if (session === null) {
+      const seen = { resources: resources.map(itemForReaders), pauses: pauses.map(pauseForReaders) };
+      return send(reply, itemPage(key, views.map(itemViewForReaders), { ...given, ...seen }));
     }
-    return send(
-      reply,
-      itemPage(key, views.map(itemViewForReaders), { ...given, resources: resources.map(itemForReaders) }),
-    );
+    const isAside = views.some(({ entry }) => entry.reason?.file !== undefined);
+    const below = isAside ? uploadHtml(key, session) : null;
+    return send(reply, { ...itemPage(key, views, { ...given, resources, pauses }), below });
   });
   app.get('/changes/*', async (request, reply) => {
     const key = pathPart(request, '*');

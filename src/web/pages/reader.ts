@@ -19,6 +19,11 @@ const plainRun = <Run extends { reason: Reason | null }>(run: Run): Run => ({
   reason: run.reason && plainReason(run.reason),
 });
 
+export const pauseForReaders = ({ portal, pause }: OverviewView['pauses'][number]): OverviewView['pauses'][number] => ({
+  portal,
+  pause: { ...pause, reason: plainReason(pause.reason) },
+});
+
 export const overviewForReaders = (view: OverviewView): OverviewView => ({
   ...view,
   targets: view.targets.map((target) => ({
@@ -26,7 +31,7 @@ export const overviewForReaders = (view: OverviewView): OverviewView => ({
     runs: target.runs.map(plainRun),
     held: target.held && { ...target.held, why: errorCodes.held },
   })),
-  pauses: view.pauses.map(({ portal, pause }) => ({ portal, pause: { ...pause, reason: plainReason(pause.reason) } })),
+  pauses: view.pauses.map(pauseForReaders),
   inboxes: [],
   late: {
     ...view.late,
