@@ -9,6 +9,10 @@ type KeyDocs = { default?: unknown; description: string; examples?: unknown[] };
 export const optional = <T extends z.ZodType>(schema: T, docs: KeyDocs): z.ZodExactOptional<T> =>
   schema.exactOptional().meta({ ...docs });
 
+/** The schema of a key that must be given, with what the documentation says of it, and an example. */
+export const needed = <T extends z.ZodType>(schema: T, description: string, example: unknown): T =>
+  schema.meta({ description, examples: [example] });
+
 /** A key that may be left out: its schema, what the documentation says of it, and an example. */
 export type Key = readonly [schema: z.ZodType, description: string, example?: unknown];
 

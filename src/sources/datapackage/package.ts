@@ -1,5 +1,5 @@
 // Reads `datapackage.json` and maps it to a dataset of a manifest. The table is in docs/how-to/datapackage.md.
-import { basename, isAbsolute } from 'node:path';
+import { basename, dirname, isAbsolute } from 'node:path';
 import { z } from 'zod';
 import { idOfName, titleOfName } from '../../dataset-api/names.ts';
 import { licenseCode } from '../../dataset-api/values.ts';
@@ -14,8 +14,6 @@ import { DatasetDraft, type Origin } from '../manifest/dataset-draft.ts';
 import { isAddress } from '../manifest/list-schemas.ts';
 
 const text = z.string().exactOptional();
-
-const license = z.looseObject({ name: text, path: text, title: text });
 
 const contributor = z.looseObject({
   ...{ title: text, givenName: text, familyName: text, organization: text, email: text, role: text },
@@ -32,7 +30,7 @@ const packageResourceSchema = z.looseObject({
 const packageSchema = z.looseObject({
   ...{ name: text, id: text, title: text, description: text, homepage: text, version: text, created: text },
   keywords: z.array(z.string()).exactOptional(),
-  licenses: z.array(license).exactOptional(),
+  licenses: z.array(z.looseObject({ name: text, path: text, title: text })).exactOptional(),
   contributors: z.array(contributor).exactOptional(),
   sources: z.array(z.looseObject({ title: text, path: text })).exactOptional(),
   resources: z.array(packageResourceSchema).min(1),
@@ -70,8 +68,7 @@ const withoutNulls = (value: unknown): unknown => {
   return Object.fromEntries(known.map(([key, inner]) => [key, withoutNulls(inner)]));
 };
 
-const refused = (problems: FileProblem[]): ManifestError =>
-  new ManifestError(problems, { hint: 'fix the data package' });
+const refused = (problems: FileProblem[]) => new ManifestError(problems, { hint: 'fix the data package' });
 
 const parseJson = (file: string, text: string): unknown => {
   try {
@@ -87,49 +84,36 @@ const parseJson = (file: string, text: string): unknown => {
   }
 };
 
-class Mapper {
-  readonly draft: DatasetDraft;
-  readonly #document: YamlDocument;
+type Mapper = ReturnType<typeof mapperOf>;
 
-  constructor(document: YamlDocument) {
-    this.#document = document;
-    this.draft = new DatasetDraft(this.#at([]));
-  }
-
-  /** Sets what is at a path of the dataset and came from `origin` in the package. */
-  set(path: string | Path, value: unknown, origin: Path): void {
-    this.draft.set([path].flat(), value, this.#at(origin));
-  }
-
-  addResource(origin: Path): number {
-    return this.draft.addResource(this.#at(origin));
-  }
-
-  /** Reports something of the package that cannot be published, at its place there. */
-  fault(origin: Path, message: string): null {
-    this.draft.problems.push(this.#document.problem(origin, message));
-    return null;
-  }
-
-  remark(origin: Path, message: string): void {
-    const { line } = this.#document.position(origin);
-    this.draft.remarks.push(`${this.#document.file}:${line}: ${origin.map(String).join('.')}: ${message}`);
-  }
-
-  #at(origin: Path): Origin {
-    return (inner, message, end) => this.#document.problem([...origin, ...inner], message, end);
-  }
-}
+/** Maps a package to a draft; `origin` is where in the package something came from. */
+const mapperOf = (document: YamlDocument) => {
+  const at =
+    (origin: Path): Origin =>
+    (inner, message, end) =>
+      document.problem([...origin, ...inner], message, end);
+  const draft = new DatasetDraft(at([]));
+  return {
+    draft,
+    set: (path: string | Path, value: unknown, origin: Path): void => draft.set([path].flat(), value, at(origin)),
+    addResource: (origin: Path): number => draft.addResource(at(origin)),
+    /** Reports something that cannot be published. */
+    fault: (origin: Path, message: string): null => {
+      draft.problems.push(document.problem(origin, message));
+      return null;
+    },
+    remark: (origin: Path, message: string): void => {
+      const { line } = document.position(origin);
+      draft.remarks.push(`${document.file}:${line}: ${origin.map(String).join('.')}: ${message}`);
+    },
+  };
+};
 
 /** As a dataset of a manifest, not checked yet; `only` says which resources are mapped. @throws ManifestError */
-export const packageDraft = async (
-  file: string,
-  folder: string,
-  only?: (paths: string[]) => boolean,
-): Promise<{ draft: DatasetDraft; hasTitle: boolean }> => {
+export const packageDraft = async (file: string, only?: (paths: string[]) => boolean) => {
   const { value, document } = await readPackage(file);
-  const to = new Mapper(document);
-  const name = value.name ?? folder;
+  const to = mapperOf(document);
+  const name = value.name ?? basename(dirname(file));
   const title = oneLine(value.title);
   const id = idOfName(name);
   if (id === null && !only) to.fault(['name'], `cannot derive an id from \`${name}\``);

@@ -14,8 +14,7 @@ export const gatherPackages = async (manifest: PackageManifest): Promise<Gathere
   const gathered: GatheredList = { wishes: [], skipped: [], remarks: [], complete };
   const files = new Map<string, string>();
   for (const file of found) {
-    const folder = basename(dirname(file));
-    const { id, spec, problems, remarks } = await read(file, folder, manifest);
+    const { id, spec, problems, remarks } = await read(file, manifest);
     const twin = id === null ? undefined : files.get(id);
     const message = `\`${id}\` is already used by ${twin}; names must be unique`;
     const all = twin === undefined ? problems : [...problems, fileProblem(file, message, 'name')];
@@ -24,6 +23,7 @@ export const gatherPackages = async (manifest: PackageManifest): Promise<Gathere
     if (spec !== null && all.length === 0) gathered.wishes.push(datasetWish(manifest, spec));
     else {
       const known = twin === undefined ? id : null;
+      const folder = basename(dirname(file));
       const said = { id: known, entry: folder, title: known ?? folder, isKnown: known !== null };
       const hint = 'fix this data package; the others are not affected';
       gathered.skipped.push(skippedDataset(manifest, said, { problems: all, hint }));
@@ -33,10 +33,11 @@ export const gatherPackages = async (manifest: PackageManifest): Promise<Gathere
 };
 
 /** The dataset of a package; without an id where it cannot be read at all. */
-const read = async (file: string, folder: string, manifest: PackageManifest) => {
+const read = async (file: string, manifest: PackageManifest) => {
   try {
-    const { draft } = await packageDraft(file, folder);
-    return { id: String(draft.value.id), ...datasetOfDraft(draft, manifest, dirname(file)), remarks: draft.remarks };
+    const { draft } = await packageDraft(file);
+    const dataset = datasetOfDraft(draft, manifest.defaults, dirname(file));
+    return { id: String(draft.value.id), ...dataset, remarks: draft.remarks };
   } catch (error) {
     if (!(error instanceof ManifestError)) throw error;
     return { id: null, spec: null, problems: error.problems, remarks: [] };
@@ -47,10 +48,7 @@ const read = async (file: string, folder: string, manifest: PackageManifest) => 
 const filesOf = async (paths: string[]): Promise<{ found: Set<string>; complete: Completeness }> => {
   const found = new Set<string>();
   const doubts: string[] = [];
-  for (const path of paths) {
-    if (isPattern(path)) for (const file of await matching(path, doubts)) found.add(file);
-    else found.add(path);
-  }
+  for (const path of paths) for (const file of isPattern(path) ? await matching(path, doubts) : [path]) found.add(file);
   return { found, complete: doubts.length === 0 || doubts.join('; ') };
 };
 

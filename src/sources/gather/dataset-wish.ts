@@ -14,7 +14,7 @@ import type { DatasetWish, NodeFields, ResourceSource, ResourceWish } from '../.
 import { defined, wellFormed } from '../../util/json.ts';
 import { durationMs } from '../../util/quantity.ts';
 import { guardOf, shareOf, type TableDetails } from '../manifest/resource-keys.ts';
-import type { DatasetSpec, Manifest, ManifestBase } from '../manifest/schema.ts';
+import type { DatasetSpec, Manifest, ManifestBase, ResourceSpec } from '../manifest/schema.ts';
 
 /** Changes whenever the same recipe gives other bytes, so that what was sent before is recreated. */
 const version = 2;
@@ -85,10 +85,7 @@ const metadataFingerprint = (node: Pick<DatasetWish, 'title' | 'published' | 'fi
   hash('sha256', canonicalJson(node));
 
 /** A wish that also has these fields. */
-export const withFields = <W extends Omit<ResourceWish, 'key'> | Omit<DatasetWish, 'key'>>(
-  wish: W,
-  more: NodeFields,
-): W => {
+export const withFields = <W extends ResourceWish | DatasetWish>(wish: W, more: NodeFields): W => {
   const fields = { ...wish.fields, ...more };
   const { title, published } = wish;
   return { ...wish, fields, metadataFingerprint: metadataFingerprint({ title, published, fields }) };
@@ -151,7 +148,7 @@ export const datasetWish = (owner: KeyOwner, described: DatasetSpec): DatasetWis
     key,
     uuid: uuidOfKey(datasetKey(owner.renamedFrom ?? owner.name, spec.renamedFrom ?? spec.id)),
     ...node,
-    ...expectation(spec),
+    ...defined({ expectMs: expectation(spec) ?? undefined }),
     metadataFingerprint: metadataFingerprint(node),
     resources: [
       ...spec.resources.map((resource) => ({ ...resourceWish(owner, spec, resource), ...logged })),
@@ -172,20 +169,14 @@ const changeLogOf = (published: boolean): DatasetSpec['resources'][number] => ({
 });
 
 /** What the dataset says itself takes precedence over its frequency, which is that of its files. */
-const expectation = ({ details, resources }: DatasetSpec): Pick<DatasetWish, 'expectMs'> => {
+const expectation = ({ details, resources }: DatasetSpec): number | null => {
   const { expectEvery, frequency } = details;
-  if (expectEvery === 'never') return {};
-  if (expectEvery !== undefined) return { expectMs: durationMs(expectEvery) };
-  const ms =
-    frequency === undefined || !resources.some(({ source }) => 'name' in source) ? null : frequencyMs(frequency);
-  return ms === null ? {} : { expectMs: ms };
+  if (expectEvery !== undefined) return expectEvery === 'never' ? null : durationMs(expectEvery);
+  const hasFiles = resources.some(({ source }) => 'name' in source);
+  return hasFiles && frequency !== undefined ? frequencyMs(frequency) : null;
 };
 
-const resourceWish = (
-  owner: KeyOwner,
-  dataset: Pick<DatasetSpec, 'id' | 'renamedFrom'>,
-  spec: DatasetSpec['resources'][number],
-): ResourceWish => {
+const resourceWish = (owner: KeyOwner, dataset: DatasetSpec, spec: ResourceSpec): ResourceWish => {
   const { published = true, import: mode = 'auto', guard: limits, fields, ...metadata } = spec.details;
   const node = { title: spec.title, published, fields: resourceFields(metadata, spec.source, fields) };
   const recipe = recipeOf(metadata, spec.source, mode);

@@ -106,7 +106,7 @@ class Gathering {
     for (const [index, [id, { draft, name, isUnsure }]] of [...this.#entries].entries()) {
       if (index % 100 === 99) await breathe();
       draft.fill(['title'], idPattern.test(name) ? titleOfName(name) : name);
-      const { spec, problems } = datasetOfDraft(draft, this.#manifest, dirname(file));
+      const { spec, problems } = datasetOfDraft(draft, this.#manifest.defaults, dirname(file));
       if (spec !== null) {
         wishes.push(datasetWish(this.#manifest, spec));
         continue;

@@ -30,24 +30,15 @@ export interface IndexRow {
   fault: string | null;
 }
 
-interface IndexRows {
-  /** Names of the columns; of JSON lines those of all rows. */
-  headings: string[];
-  rows: IndexRow[];
-  /** False for JSON lines, where each row has names of its own. */
-  isCsv: boolean;
-  /** False where the last row may have been cut off: its line has no end. */
-  isEnded: boolean;
-}
-
 const maxBytes = 256 * 1024 * 1024;
 
 /**
- * Reads an index; empty cells are left out. `isWhole` is true for names whose values are mappings in JSON lines.
+ * Reads an index; empty cells are left out. `headings` are the names of columns, of JSON lines those of all rows. `isEnded` is
+ * false where the last row may have been cut off. `isWhole` is true for names whose values are mappings in JSON lines.
  *
  * @throws SourceMissingError, and ManifestError when the file as a whole is not an index: not UTF-8, an unclosed quote, no heading
  */
-export const readIndex = async (file: string, isWhole: (name: string) => boolean): Promise<IndexRows> => {
+export const readIndex = async (file: string, isWhole: (name: string) => boolean) => {
   const bytes = await bytesOf(file);
   if (bytes.length > maxBytes) throw wrong(file, 1, `the index has more than ${maxBytes / 1024 / 1024} MiB`);
   if (!isUtf8(bytes)) throw wrong(file, 1, 'the index is not UTF-8: save it as "CSV UTF-8"');
@@ -77,7 +68,7 @@ const wrong = (file: string, line: number, message: string): ManifestError =>
     hint: 'fix the index; nothing was published or removed',
   });
 
-const csvRows = async (file: string, body: Buffer): Promise<IndexRows> => {
+const csvRows = async (file: string, body: Buffer) => {
   const all = await parseCsv(file, body);
   // `sep=;` names the delimiter for Excel.
   const [head, ...records] = /^sep=$/i.test(all[0]?.cells[0] ?? '') ? all.slice(1) : all;
@@ -142,7 +133,7 @@ const delimiterOf = (body: Buffer): string => {
   return counts.reduce((best, each) => (each.count > best.count ? each : best)).mark;
 };
 
-const jsonRows = async (body: Buffer, isWhole: (name: string) => boolean): Promise<IndexRows> => {
+const jsonRows = async (body: Buffer, isWhole: (name: string) => boolean) => {
   const headings = new Set<string>();
   const rows: IndexRow[] = [];
   for (const [index, text] of body.toString('utf8').split('\n').entries()) {

@@ -31,12 +31,10 @@ export const crossProblems = (document: YamlDocument): FileProblem[] => {
     checkIndex(value, report);
     checkFolders(value, report);
     const datasets = listOf(value.datasets);
+    const shared = recordOf(recordOf(value.defaults).dataset);
     checkIds({ document, report }, datasets, ['datasets']);
     for (const [index, dataset] of datasets.entries())
-      checkDataset({ document, report }, { ...recordOf(recordOf(value.defaults).dataset), ...dataset }, [
-        'datasets',
-        index,
-      ]);
+      checkDataset({ document, report }, { ...shared, ...dataset }, ['datasets', index]);
   });
 };
 
@@ -116,7 +114,6 @@ export const datasetProblems = (document: PlacedValue, defaults: object): FilePr
 /** Ids must differ, and a former id must not be that of another entry: otherwise two nodes would share an identity. */
 const checkIds = ({ document, report }: Checked, entries: Mapping[], path: PropertyKey[]): void => {
   const what = String(path.at(-1)).slice(0, -1); // `datasets` or `resources`
-  const lineOf = (index: number, key: string): number => document.position([...path, index, key]).line;
   const first = new Map<unknown, { index: number; key: string }>();
   const check = (index: number, key: string, id: unknown): void => {
     if (typeof id !== 'string') return;
@@ -124,7 +121,7 @@ const checkIds = ({ document, report }: Checked, entries: Mapping[], path: Prope
     if (other === undefined) first.set(id, { index, key });
     else if (other.index === index) report([...path, index, key], 'is the current id; remove it', 'key');
     else {
-      const line = lineOf(other.index, other.key);
+      const { line } = document.position([...path, other.index, other.key]);
       const used =
         other.key === 'id' ? `the ${what} on line ${line} has this id` : `line ${line} has the same former id`;
       report([...path, index, key], `\`${id}\` is already used: ${used}; ids must be unique`);

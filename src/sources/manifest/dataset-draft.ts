@@ -4,7 +4,7 @@ import { checkDocument } from '../../model/yaml/check.ts';
 import { type End, type Path, PathMap, type PlacedValue, valueAt } from '../../model/yaml/document.ts';
 import { datasetProblems } from './cross-checks.ts';
 import { resolveDataset } from './load.ts';
-import { type DatasetSpec, datasetSchema, type ManifestBase } from './schema.ts';
+import { datasetSchema, type ManifestBase } from './schema.ts';
 
 /** A problem of the part that came from there, or of what is at `inner` in it; with an empty key, that of the dataset counts. */
 export type Origin = (inner: Path, message: string, end?: End) => FileProblem;
@@ -65,13 +65,9 @@ const own = <T>(target: object, key: PropertyKey, value: T): T => {
 };
 
 /** The dataset of a draft, whose paths are relative to `dir`; null with all problems where it has some. */
-export const datasetOfDraft = (
-  draft: DatasetDraft,
-  { defaults }: Pick<ManifestBase, 'defaults'>,
-  dir: string,
-): { spec: DatasetSpec; problems: [] } | { spec: null; problems: FileProblem[] } => {
+export const datasetOfDraft = (draft: DatasetDraft, defaults: ManifestBase['defaults'], dir: string) => {
   const { value, problems } = checkDocument(draft, datasetSchema);
   const all = [...draft.problems, ...problems, ...datasetProblems(draft, defaults.dataset)];
   if (value === null || all.length > 0) return { spec: null, problems: all };
-  return { spec: resolveDataset(value, { defaults }, dir), problems: [] };
+  return { spec: resolveDataset(value, defaults, dir), problems: [] };
 };

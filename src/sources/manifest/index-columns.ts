@@ -27,17 +27,13 @@ let known: ReadonlyMap<string, IndexColumn> | null = null;
 const makeColumns = (): ReadonlyMap<string, IndexColumn> => {
   const names = new Map<string, IndexColumn>();
   const shapeOf = (schema: z.ZodType) => z.toJSONSchema(schema, { io: 'input' }) as Shape; // a part of it
-  for (const { path, kind } of keysOf(shapeOf(resourceSchema))) {
-    const column = { of: 'resource', path, kind } as const;
-    // What people call `name` is a title, or anything; the file name of a `url` is `resource.name`.
-    if (path.join('.') !== 'name') names.set(path.join('.'), column);
-    names.set(`resource.${path.join('.')}`, column);
-  }
-  for (const { path, kind } of keysOf(shapeOf(datasetSchema))) {
-    const column = { of: 'dataset', path, kind } as const;
-    names.set(`dataset.${path.join('.')}`, column);
-    if (!names.has(path.join('.'))) names.set(path.join('.'), column);
-  }
+  for (const [of, schema] of Object.entries({ resource: resourceSchema, dataset: datasetSchema }))
+    for (const { path, kind } of keysOf(shapeOf(schema))) {
+      const [name, column] = [path.join('.'), { of, path, kind } as IndexColumn];
+      // What people call `name` is a title, or anything; the file name of a `url` is `resource.name`.
+      if (name !== 'name' && !names.has(name)) names.set(name, column);
+      names.set(`${of}.${name}`, column);
+    }
   names.set('dataset', { of: 'dataset', path: ['id'], kind: 'text' });
   names.set('resource', { of: 'resource', path: ['id'], kind: 'text' });
   return names;
@@ -82,51 +78,43 @@ export const columnOf = (name: string): IndexColumn | undefined => {
   return family && { ...family, path: [...family.path.slice(0, -1), name.slice(cut + 1)] };
 };
 
-interface ResolvedColumns {
-  byHeading: Map<string, IndexColumn>;
-  faults: { heading: string; message: string }[];
-  remarks: string[];
-}
-
 /** Resolves headings: those that the manifest names first, the others by the names of the keys. In CSV each key has one column. */
-export const resolveColumns = (
-  headings: string[],
-  { columns }: Pick<IndexSpec, 'columns'>,
-  isCsv: boolean,
-): ResolvedColumns => {
+export const resolveColumns = (headings: string[], { columns }: Pick<IndexSpec, 'columns'>, isCsv: boolean) => {
   const known = indexColumns();
-  const resolved: ResolvedColumns = { byHeading: new Map(), faults: [], remarks: [] };
+  const byHeading = new Map<string, IndexColumn>();
+  const faults: { heading: string; message: string }[] = [];
+  const remarks: string[] = [];
   const headingOf = new Map<string, string>();
   const take = (heading: string, column: IndexColumn): void => {
     const other = headingOf.get(targetOf(column));
     if (other !== undefined && other !== heading && isCsv) {
-      resolved.faults.push({ heading, message: `the columns \`${other}\` and \`${heading}\` mean the same` });
+      faults.push({ heading, message: `the columns \`${other}\` and \`${heading}\` mean the same` });
       return;
     }
     headingOf.set(targetOf(column), heading);
-    resolved.byHeading.set(heading, column);
+    byHeading.set(heading, column);
   };
   for (const [name, heading] of Object.entries(columns)) {
     const column = columnOf(name);
     if (column === undefined) continue; // the check of the manifest has reported it
     if (headings.includes(heading)) take(heading, column);
-    else resolved.faults.push({ heading, message: missingHeading(heading, headings) });
+    else faults.push({ heading, message: missingHeading(heading, headings) });
   }
   // Where the manifest names the column of a key, the usual name of that key is a column like any other.
   const mapped = new Set(headingOf.keys());
   const plain = new Map([...known].map(([name, column]) => [plainHeading(name), column]));
   for (const heading of headings) {
-    if (heading === '' || resolved.byHeading.has(heading)) continue;
+    if (heading === '' || byHeading.has(heading)) continue;
     const column = columnOf(heading) ?? plain.get(plainHeading(heading));
     const fits = column && column.path.at(-1) !== '*' && !(isCsv && column.kind === 'other'); // no cell holds a mapping
     if (fits && !mapped.has(targetOf(column))) take(heading, column);
     else {
       const meant = nearest(heading, [...known.keys()]);
       const advice = meant === undefined ? '' : ` (did you mean \`${meant}\`?)`;
-      resolved.remarks.push(`the column \`${heading}\` is not used${advice}`);
+      remarks.push(`the column \`${heading}\` is not used${advice}`);
     }
   }
-  return resolved;
+  return { byHeading, faults, remarks };
 };
 
 const targetOf = ({ of, path }: IndexColumn): string => `${of}.${path.join('.')}`;

@@ -1,13 +1,10 @@
 // Lists of datasets that a manifest names: `index:`, `datapackage:` and `catalogue:`.
 import { resolve } from 'node:path';
 import { z } from 'zod';
-import { optional, scalar, text } from '../../model/schema-parts.ts';
+import { needed, optional, scalar, text } from '../../model/schema-parts.ts';
 
 const longForm = z.strictObject({
-  file: text.meta({
-    description: 'The list: CSV, or JSON lines (`.jsonl`, `.ndjson`).',
-    examples: ['resources.csv'],
-  }),
+  file: needed(text, 'The list: CSV, or JSON lines (`.jsonl`, `.ndjson`).', 'resources.csv'),
   columns: optional(z.record(text, text), {
     description: 'Headings of columns, where they differ from the key.',
     examples: [{ dataset: 'Data set no.', 'dataset.title': 'Name' }],
@@ -42,10 +39,7 @@ const plainValues = z.union([scalar, z.array(scalar).min(1)], {
 });
 
 const catalogueObjectSchema = z.strictObject({
-  from: text.meta({
-    description: 'The catalogue: an address or a path.',
-    examples: ['https://example.org/data.json'],
-  }),
+  from: needed(text, 'The catalogue: an address or a path.', 'https://example.org/data.json'),
   files: optional(z.enum(['link', 'fetch']), {
     default: 'link',
     description: '`link` points to the files where they are; `fetch` publishes them.',

@@ -26,9 +26,8 @@ import {
 const inUse = new Map<string, { sha256: string; manifest: WeakRef<Manifest> }>();
 
 /**
- * Loads the manifest at `path` (relative to the working directory). Throws ManifestError with all problems at once. A data
- * file that does not exist is no problem of the manifest: it fails that one resource when it is run. The same object is
- * given to all who load the same text, so it must not be changed.
+ * Loads the manifest at `path` (relative to the working directory); all who load the same text get one object, which must not
+ * be changed. That a data file exists is not checked here. @throws ManifestError with all problems at once
  */
 export const loadManifest = async (path: string): Promise<Manifest> => {
   const read = await readText(path);
@@ -101,14 +100,10 @@ const resolveManifest = (file: ManifestFile, path: string): Manifest => {
   if (file.index !== undefined) return { ...base, index: resolveIndex(file.index, dir) };
   if (file.catalogue !== undefined) return { ...base, catalogue: resolveCatalogue(file.catalogue, dir) };
   if (file.drop !== undefined) return { ...base, drop: resolveDrop(file.drop, dir) };
-  return { ...base, datasets: (file.datasets ?? []).map((dataset) => resolveDataset(dataset, base, dir)) };
+  return { ...base, datasets: (file.datasets ?? []).map((dataset) => resolveDataset(dataset, base.defaults, dir)) };
 };
 
-export const resolveDataset = (
-  file: DatasetFile,
-  { defaults }: Pick<ManifestBase, 'defaults'>,
-  dir: string,
-): DatasetSpec => {
+export const resolveDataset = (file: DatasetFile, defaults: ManifestBase['defaults'], dir: string): DatasetSpec => {
   const { id, title, renamedFrom, resources = [], ...own } = file;
   const ids = new Set(resources.map((resource) => resource.id));
   return {
@@ -119,19 +114,15 @@ export const resolveDataset = (
 };
 
 const resolveResource = (file: ResourceFile, defaults: ManifestBase['defaults'], dir: string): ResourceSpec => {
-  const { id, title = id, renamedFrom, file: local, url, name, link, api, ...own } = file;
+  const { id, title = id, renamedFrom, file: local, url, name, link, api = '', ...own } = file;
+  // The one source that is given; `crossProblems` saw to it that there is exactly one.
+  const sourceOf = (): ResourceSource => {
+    if (local !== undefined) return { kind: 'file', path: resolve(dir, local), name: basename(local) };
+    if (url !== undefined) return urlSource(url, name);
+    return link === undefined ? { kind: 'api', url: api } : { kind: 'link', url: link };
+  };
   return {
-    ...{ id, title, ...defined({ renamedFrom }) },
-    source: url === undefined ? sourceOf({ local, link, api }, dir) : urlSource(url, name),
+    ...{ id, title, ...defined({ renamedFrom }), source: sourceOf() },
     details: { ...defaults.resource, ...mergedGuard(defaults.resource, resolveTable(own, dir)) },
   };
-};
-
-/** The one source that is given; `crossProblems` saw to it that there is exactly one. */
-const sourceOf = (
-  { local, link, api = '' }: Record<'local' | 'link' | 'api', string | undefined>,
-  dir: string,
-): ResourceSource => {
-  if (local !== undefined) return { kind: 'file', path: resolve(dir, local), name: basename(local) };
-  return link === undefined ? { kind: 'api', url: api } : { kind: 'link', url: link };
 };

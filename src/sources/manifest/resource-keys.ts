@@ -164,11 +164,7 @@ export const urlShape = keysOf({
 
 export const urlSource = (url: string, name: string | undefined): ResourceSource => {
   if (name !== undefined) return { kind: 'url', url, name, isNamed: true };
-  const last = lastPart(url);
+  const part = decodedPart(URL.parse(url)?.pathname.split('/').at(-1) ?? '');
+  const last = part.replace(/[/\\\p{Cc}]/gu, '_') || 'file';
   return { kind: 'url', url, name: last, isNamed: showsType(last) };
-};
-
-const lastPart = (url: string): string => {
-  const part = URL.parse(url)?.pathname.split('/').at(-1) ?? '';
-  return decodedPart(part).replace(/[/\\\p{Cc}]/gu, '_') || 'file';
 };

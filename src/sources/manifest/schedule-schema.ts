@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { errorMessage } from '../../model/errors.ts';
 import { catchUpPolicies } from '../../model/policy.ts';
 import type { Schedule } from '../../model/schedule-times.ts';
-import { keysOf, text } from '../../model/schema-parts.ts';
+import { keysOf, needed, text } from '../../model/schema-parts.ts';
 import { durationMs, durationText } from '../../util/quantity.ts';
 
 /** What is wrong with a cron expression of 5 fields (or 6, seconds first); null when it is sound and has a next time. */
@@ -33,10 +33,7 @@ const windowPattern = /^([01]?\d|2[0-3]):([0-5]\d)\s*-\s*([01]?\d|2[0-3]):([0-5]
 const windowRule = 'must be two times of a day such as `22:00-06:00`';
 
 const longForm = z.strictObject({
-  cron: text.meta({
-    description: 'When to run: cron with 5 fields, or 6 with seconds first.',
-    examples: ['15 3 * * *'],
-  }),
+  cron: needed(text, 'When to run: cron with 5 fields, or 6 with seconds first.', '15 3 * * *'),
   ...keysOf(
     {
       timezone: [text, 'Time zone of pattern and window.', 'Europe/Berlin'],

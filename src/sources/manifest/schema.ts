@@ -17,7 +17,7 @@ import {
   type RunPriority,
   runPriorities,
 } from '../../model/policy.ts';
-import { idText, keysOf, text, webAddress } from '../../model/schema-parts.ts';
+import { idText, keysOf, needed, text, webAddress } from '../../model/schema-parts.ts';
 import type { ResourceSource } from '../../model/wish.ts';
 import { defined } from '../../util/json.ts';
 import { durationMs, durationText } from '../../util/quantity.ts';
@@ -91,10 +91,7 @@ const resourceDetailsSchema = z.strictObject(resourceShape);
 
 export const resourceSchema = z
   .strictObject({
-    id: idText.meta({
-      description: 'Name of the resource in its dataset; part of its key.',
-      examples: ['spending'],
-    }),
+    id: needed(idText, 'Name of the resource in its dataset; part of its key.', 'spending'),
     ...keysOf({
       title: [titleSchema, 'Title; the id by default.', 'Spending by department'],
       file: [text, 'File to send: a path relative to the manifest, or absolute.', 'data/spending.csv'],
@@ -110,10 +107,7 @@ export const resourceSchema = z
   .meta({ oneOf: ['file', 'url', 'link', 'api'].map((key) => ({ required: [key] })) });
 
 export const datasetSchema = z.strictObject({
-  id: idText.meta({
-    description: 'Name of the dataset in the manifest; part of its key.',
-    examples: ['city-budget-2026'],
-  }),
+  id: needed(idText, 'Name of the dataset in the manifest; part of its key.', 'city-budget-2026'),
   title: titleSchema,
   ...keysOf({ renamedFrom: [idText, 'Former id; the identity is kept.', 'budget-2026'] }),
   ...datasetShape,
@@ -133,10 +127,7 @@ const folderName = z.string().regex(/^(?!(?:.*\/)?\.)[^/\\]+(?:\/[^/\\]+)*$/, {
 const usualDrop = { files: '**/*.csv', trusted: false };
 
 const dropSchema = z.strictObject({
-  folder: text.meta({
-    description: 'Folder to watch, relative to the manifest or absolute: `<dataset>/<resource>.csv`.',
-    examples: ['inbox'],
-  }),
+  folder: needed(text, 'Folder to watch, relative to the manifest or absolute: `<dataset>/<resource>.csv`.', 'inbox'),
   ...keysOf(
     {
       files: [
@@ -172,10 +163,7 @@ const plainRules = {
 
 export const manifestFileSchema = z
   .strictObject({
-    name: idText.meta({
-      description: 'Name of the manifest, unique per portal; begins every key.',
-      examples: ['city-finance'],
-    }),
+    name: needed(idText, 'Name of the manifest, unique per portal; begins every key.', 'city-finance'),
     ...keysOf(
       {
         portal: [idText, 'Name of the portal in the configuration.', 'city'],
