@@ -48,11 +48,6 @@ const inFolder = async <T>(path: string, use: (folder: string) => Promise<T>): P
   }
 };
 
-const isInside = async (from: string, { inbox, dropped }: TakeOptions): Promise<boolean> => {
-  const [root, folder] = await Promise.all([realpath(inbox), realpath(from)]);
-  return folder === dirname(join(root, dropped));
-};
-
 interface TakeOptions {
   inbox: string;
   dropped: string;
@@ -64,11 +59,12 @@ interface TakeOptions {
 
 /** Moves the marker, then the file: killed between the two, {@link adoptUnfinished} puts the marker back. */
 const moveIn = async (from: string, options: TakeOptions): Promise<Taken> => {
-  const { dropped, settled, folder, marker } = options;
+  const { inbox, dropped, settled, folder, marker } = options;
   const paths = claimPaths(folder, dropped);
   const file = join(from, basename(dropped));
   await access(file, constants.R_OK);
-  if (!(await isInside(from, options))) return { outcome: 'left', reason: linkReason };
+  const [root, real] = await Promise.all([realpath(inbox), realpath(from)]);
+  if (real !== dirname(join(root, dropped))) return { outcome: 'left', reason: linkReason };
   await makeFolder(dirname(paths.file));
   if (marker !== null) {
     await makeFolder(dirname(paths.marker));
@@ -115,11 +111,6 @@ const hashOne = async ({ folder, path, still }: Spooled, signal: AbortSignal): P
   }
 };
 
-const standsStill = async ({ path, fingerprint }: Claim): Promise<boolean> => {
-  const stats = await unless(lstat(path, { bigint: true }), gone, null);
-  return stats !== null && sameFacts(factsOf(stats), fingerprint);
-};
-
 const claimOf = ({ folder, path, place }: Spooled, fingerprint: SourceFingerprint): Claim => ({
   id: basename(folder),
   dataset: place.dataset,
@@ -132,16 +123,14 @@ const claimOf = ({ folder, path, place }: Spooled, fingerprint: SourceFingerprin
 });
 
 /** Hashes all files, and records those that still stand as they had settled a moment later. */
-export const completeClaims = async (
-  files: Spooled[],
-  signal: AbortSignal,
-): Promise<{ claims: Claim[]; moving: Spooled[] }> => {
+export const completeClaims = async (files: Spooled[], signal: AbortSignal) => {
   const hashes = await eachAtOnce(files, atOnce, (file) => hashOne(file, signal));
   const hashed = files.flatMap((file, at) => (hashes[at] ? [claimOf(file, hashes[at])] : []));
   if (hashed.length > 0) await wait(secondLookMs, undefined, { signal });
   const recorded = await eachAtOnce(hashed, atOnce, async (claim) => {
     signal.throwIfAborted();
-    if (!(await standsStill(claim))) return false;
+    const stats = await unless(lstat(claim.path, { bigint: true }), gone, null);
+    if (stats === null || !sameFacts(factsOf(stats), claim.fingerprint)) return false;
     // A folder that is gone was taken over by another watcher meanwhile.
     return (await unless(writeRecord(claim), gone, 'gone')) !== 'gone';
   });

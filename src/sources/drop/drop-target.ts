@@ -5,6 +5,7 @@ import picomatch from 'picomatch';
 import { slugOf } from '../../dataset-api/names.ts';
 import { idPattern } from '../../model/key.ts';
 import { gone, unless } from '../../util/durable.ts';
+import type { DropManifest } from '../manifest/schema.ts';
 
 export interface DropTarget {
   dataset: string;
@@ -22,11 +23,7 @@ export type Placed =
   | { kind: 'left'; reason: string };
 
 /** As in a manifest: picomatch patterns below the inbox (letter case does not matter), and folders that hold datasets, too. */
-interface PlaceOptions {
-  files: string[];
-  marker?: string;
-  folders?: Record<string, unknown>;
-}
+type PlaceOptions = Pick<DropManifest['drop'], 'files' | 'marker' | 'folders'>;
 
 export const defaultMarker = '.done';
 
@@ -85,15 +82,11 @@ export const placeRule = ({ files, marker = defaultMarker, ...drop }: PlaceOptio
   };
 };
 
-/** Finds the other path or folder that gives the same id as a file, or null. Reads each folder once: make a new one for each scan. */
-export type CollisionFinder = (path: string, place: DropTarget) => Promise<string | null>;
-
-/** Makes a finder over the present content of `inbox`; `listed` are the folders that hold datasets, too. */
-export const collisionFinder = (
-  inbox: string,
-  placed: (path: string) => Placed,
-  listed: readonly string[],
-): CollisionFinder => {
+/**
+ * Makes what finds the other path or folder in `inbox` that gives the same id as a file, or null; `listed` are the folders
+ * that hold datasets, too. It reads each folder once: make a new one for each scan.
+ */
+export const collisionFinder = (inbox: string, placed: (path: string) => Placed, listed: readonly string[]) => {
   const isListed = (folder: string): boolean => listed.some((path) => path === folder || path.startsWith(`${folder}/`));
 
   /** The files in a folder with their places, and the folders of datasets with the ids they give. */
@@ -117,7 +110,7 @@ export const collisionFinder = (
     return content;
   };
 
-  return async (path, { dataset, resource, datasetName }) => {
+  return async (path: string, { dataset, resource, datasetName }: DropTarget): Promise<string | null> => {
     const siblings = [...(await contentOf(datasetName)).files];
     for (const base of ['', ...listed]) {
       const { files, datasets } = await contentOf(base);
@@ -132,19 +125,7 @@ export const collisionFinder = (
   };
 };
 
-interface DroppedNames {
-  /** Folders that the manifest lists and that lie around the dataset, outermost first: `transport`, `transport/rail`. */
-  around: string[];
-  /** Path of the dataset's name in the inbox; its folder, whether or not there is one. */
-  path: string;
-  /** Name of the dataset: of its folder, or of the file where it has none. */
-  dataset: string;
-  resource: string;
-  folder: string;
-  isTooDeep: boolean;
-}
-
-export const droppedNames = (dropped: string, folders: readonly string[]): DroppedNames => {
+export const droppedNames = (dropped: string, folders: readonly string[]) => {
   const segments = dropped.split('/');
   const parents = segments.slice(0, -1);
   const around = parents
@@ -157,8 +138,11 @@ export const droppedNames = (dropped: string, folders: readonly string[]): Dropp
   );
   const dataset = parents[depth] ?? resource;
   return {
+    /** Folders that the manifest lists and that lie around the dataset, outermost first: `transport`, `transport/rail`. */
     around,
+    /** Path of the dataset's name in the inbox; its folder, whether or not there is one. */
     path: [...parents.slice(0, depth), dataset].join('/'),
+    /** Name of the dataset: of its folder, or of the file where it has none. */
     dataset,
     resource,
     folder: parents.join('/'),
@@ -166,5 +150,4 @@ export const droppedNames = (dropped: string, folders: readonly string[]): Dropp
   };
 };
 
-export const listedFolders = ({ folders = {} }: { folders?: Record<string, unknown> }): string[] =>
-  Object.keys(folders);
+export const listedFolders = ({ folders = {} }: Pick<PlaceOptions, 'folders'>): string[] => Object.keys(folders);

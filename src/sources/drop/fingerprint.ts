@@ -30,13 +30,10 @@ const wasQuiet = (known: SourceFingerprint): boolean => {
 };
 
 /**
- * Fingerprint of the file at `path` (symbolic links are followed). No byte is read when its stat facts equal `known` and
- * `known` was hashed at least {@link quietMs} after both mtime and ctime; `known` itself is returned then. Otherwise the
- * sha256 is made of a stream, with memory for one chunk, and the facts are compared before and after.
+ * Fingerprint of the file at `path` (symbolic links are followed); `known` itself, without reading a byte, where it still holds.
  *
- * @throws SourceMissingError when it does not exist or cannot be read
- * @throws SourceRefusedError when it is no regular file
- * @throws SourceChangedError when it moved while it was read
+ * @throws SourceMissingError when it cannot be read, SourceRefusedError when it is no regular file, SourceChangedError when
+ *   it moved while it was read
  */
 export const fingerprintFile = async (
   path: string,

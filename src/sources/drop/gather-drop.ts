@@ -1,6 +1,6 @@
 // The wishes of dropped files: the newest claim of each resource, described by its path in the inbox, the manifest, and the
 // small files beside it.
-import { basename, dirname, join } from 'node:path';
+import { basename, join } from 'node:path';
 import { z } from 'zod';
 import { datasetMetadataFaults } from '../../dataset-api/metadata.ts';
 import { titleOfName } from '../../dataset-api/names.ts';
@@ -16,7 +16,7 @@ import type { Reason } from '../../model/report.ts';
 import type { DatasetWish } from '../../model/wish.ts';
 import { checkDocument } from '../../model/yaml/check.ts';
 import { type PlacedValue, readYaml, type YamlDocument } from '../../model/yaml/document.ts';
-import { defined, isObject, recordOf } from '../../util/json.ts';
+import { isObject, recordOf } from '../../util/json.ts';
 import { packageDraft } from '../datapackage/package.ts';
 import { datasetWish } from '../gather/dataset-wish.ts';
 import { datasetProblems } from '../manifest/cross-checks.ts';
@@ -34,43 +34,29 @@ import { droppedNames, listedFolders } from './drop-target.ts';
 import { lookAt } from './inbox-view.ts';
 import type { Claim } from './spool.ts';
 
-export type DroppedFile = Pick<Claim, 'id' | 'dataset' | 'resource' | 'name' | 'path' | 'dropped' | 'claimedAt'>;
-
 /** What claims ask for. Every claim is in exactly one place: in a wish (its source names it), superseded, or refused. */
-interface GatheredDrop<File extends DroppedFile> {
+interface GatheredDrop {
   wishes: DatasetWish[];
   /** Older claims of a resource that a newer one replaces, whether or not that one is refused. */
-  superseded: File[];
-  refused: { claim: File; reason: Reason }[];
+  superseded: Claim[];
+  refused: { claim: Claim; reason: Reason }[];
 }
 
 /** The wishes of claims, by key. A faulty `dataset.yaml` refuses all files of its dataset, a `<resource>.yaml` one. */
-export const gatherDrop = async <File extends DroppedFile>(
-  manifest: DropManifest,
-  claims: readonly File[],
-): Promise<GatheredDrop<File>> => {
-  const oldestFirst = [...claims].sort((a, b) => a.claimedAt - b.claimedAt || (a.id < b.id ? -1 : 1));
+export const gatherDrop = async (manifest: DropManifest, claims: readonly Claim[]): Promise<GatheredDrop> => {
+  const oldestFirst = claims.toSorted((a, b) => a.claimedAt - b.claimedAt || (a.id < b.id ? -1 : 1));
   const newest = new Map(oldestFirst.map((claim) => [`${claim.dataset}/${claim.resource}`, claim]));
   const current = new Set(newest.values());
-  const gathered: GatheredDrop<File> = {
-    wishes: [],
-    superseded: oldestFirst.filter((claim) => !current.has(claim)),
-    refused: [],
-  };
-  const byDataset = Map.groupBy(
-    oldestFirst.filter((claim) => current.has(claim)),
-    ({ dataset }) => dataset,
-  );
+  const superseded = oldestFirst.filter((claim) => !current.has(claim));
+  const gathered: GatheredDrop = { wishes: [], superseded, refused: [] };
+  const files = oldestFirst.filter((claim) => current.has(claim));
+  const byDataset = Map.groupBy(files, ({ dataset }) => dataset);
   for (const dataset of [...byDataset.keys()].sort())
     await gatherDataset(manifest, byDataset.get(dataset) ?? [], gathered);
   return gathered;
 };
 
-const gatherDataset = async <File extends DroppedFile>(
-  manifest: DropManifest,
-  files: File[],
-  gathered: GatheredDrop<File>,
-): Promise<void> => {
+const gatherDataset = async (manifest: DropManifest, files: Claim[], gathered: GatheredDrop): Promise<void> => {
   const newest = files.at(-1);
   if (newest === undefined) return;
   const described = await orReason(datasetOfDrop(manifest, newest.dropped));
@@ -101,65 +87,57 @@ const orReason = async <T>(pending: Promise<T>): Promise<{ value: T } | { reason
   }
 };
 
-type Described<Details> = Required<Titled<Details>>;
+type Titled<Details> = Details & { title?: string };
 
-/** True when a plain file is there. Throws SourceRefusedError for a link, folder or the like, which could lead anywhere. */
-const standsAt = async (inbox: string, path: string): Promise<boolean> => {
+/** What a file of the inbox says; where there is none, what is known without it. A link or folder could lead anywhere. */
+const ifThere = async <Details>(
+  inbox: string,
+  path: string,
+  details: Details,
+  load: (file: string, details: Details) => Promise<Details>,
+): Promise<Details> => {
   const { kind } = await lookAt(inbox, path);
-  if (kind === 'file' || kind === 'absent') return kind === 'file';
+  if (kind === 'absent') return details;
+  if (kind === 'file') return load(join(inbox, path), details);
   throw new SourceRefusedError(`${join(inbox, path)} is not a plain file in a plain folder`, {
     hint: 'put the file itself there, not a link to it; then drop the data again',
   });
 };
 
-/** What a file of the inbox says where it is there; else what is known without it. */
-const ifThere = async <Details>(
-  inbox: string,
-  path: string,
-  details: Details,
-  load: (file: string, details: Details) => Promise<Titled<Details>>,
-): Promise<Titled<Details>> => ((await standsAt(inbox, path)) ? load(join(inbox, path), details) : { details });
-
 /**
  * Title and details of a dropped file's dataset, each refining the previous one: the defaults of the manifest, `dataset.yaml`
  * in the inbox, the folders around the dataset as the manifest lists them and the `dataset.yaml` in each, and in the
- * dataset's own folder `datapackage.json` and `dataset.yaml` (for a file `x.csv` without a folder that is `x/`). Without a
- * title in the last two the name makes one.
+ * dataset's own folder (of a file `x.csv` without one: in `x/`) `datapackage.json` and `dataset.yaml`; their title, or the name.
  *
  * @throws ManifestError when one of the files is faulty, SourceRefusedError when it is a link
  */
-const datasetOfDrop = async (manifest: DropManifest, dropped: string): Promise<Described<DatasetDetails>> => {
+const datasetOfDrop = async (manifest: DropManifest, dropped: string) => {
   const { folder: inbox, folders = {} } = manifest.drop;
   const { around, path, dataset } = droppedNames(dropped, listedFolders(manifest.drop));
   const ofYaml = (file: string, details: DatasetDetails) => loadDatasetDetails(file, details, manifest.drop);
-  let shared = manifest.defaults.dataset;
+  let shared: Titled<DatasetDetails> = manifest.defaults.dataset;
   for (const folder of ['', ...around]) {
     const file = join(folder, 'dataset.yaml');
-    const { title, details } = await ifThere(inbox, file, { ...shared, ...folders[folder] }, ofYaml);
+    const { title, ...details } = await ifThere(inbox, file, { ...shared, ...folders[folder] }, ofYaml);
     const message = 'a title is for one dataset: put it into the `dataset.yaml` in the folder of that dataset';
     if (title !== undefined) throw new ManifestError([fileProblem(join(inbox, file), message, 'title')]);
     shared = details;
   }
   const packaged = await ifThere(inbox, `${path}/datapackage.json`, shared, loadPackagedDataset);
-  const own = await ifThere(inbox, `${path}/dataset.yaml`, packaged.details, ofYaml);
-  return { title: titleOfName(dataset), ...packaged, ...own };
+  const { title = titleOfName(dataset), ...details } = await ifThere(inbox, `${path}/dataset.yaml`, packaged, ofYaml);
+  return { title, details };
 };
 
 /** As {@link datasetOfDrop}: the defaults, `datapackage.json` in the same folder, `<resource>.yaml`. */
-const resourceOfDrop = async (manifest: DropManifest, dropped: string): Promise<Described<ResourceDetails>> => {
-  const inbox = manifest.drop.folder;
-  const { folder, path, resource } = droppedNames(dropped, listedFolders(manifest.drop));
-  const none = { details: manifest.defaults.resource };
-  const packaged =
-    folder === path
-      ? await ifThere(inbox, `${folder}/datapackage.json`, none.details, (file, details) =>
-          loadPackagedResource(file, basename(dropped), details),
-        )
-      : none;
-  const ofYaml = (file: string, details: ResourceDetails) => loadResourceDetails(file, details, manifest.drop);
-  const beside = join(folder, `${resource}.yaml`);
-  const own = resource === 'dataset' ? packaged : await ifThere(inbox, beside, packaged.details, ofYaml);
-  return { title: titleOfName(resource), ...packaged, ...own };
+const resourceOfDrop = async ({ drop, defaults }: DropManifest, dropped: string) => {
+  const { folder, path, resource } = droppedNames(dropped, listedFolders(drop));
+  const ofPackage = (file: string, details: ResourceDetails) => loadPackagedResource(file, basename(dropped), details);
+  const ofYaml = (file: string, details: ResourceDetails) => loadResourceDetails(file, details, drop);
+  let known: Titled<ResourceDetails> = defaults.resource;
+  if (folder === path) known = await ifThere(drop.folder, `${folder}/datapackage.json`, known, ofPackage);
+  if (resource !== 'dataset') known = await ifThere(drop.folder, join(folder, `${resource}.yaml`), known, ofYaml);
+  const { title = titleOfName(resource), ...details } = known;
+  return { title, details };
 };
 
 /** What is wrong with the sidecars of the file dropped at `path`, with file, line and column; null when nothing is. */
@@ -170,29 +148,22 @@ export const describedBadly = async (manifest: DropManifest, path: string): Prom
 
 /** What the package says of its dataset, over `defaults`. Throws ManifestError with all problems at once. */
 const loadPackagedDataset = async (path: string, defaults: DatasetDetails): Promise<Titled<DatasetDetails>> => {
-  const { draft, hasTitle } = await packageDraft(path, basename(dirname(path)), () => false);
-  const value = checkedValue(draft, datasetSchema, draft.value, [
-    ...draft.problems,
-    ...datasetProblems(draft, defaults),
-  ]);
+  const { draft, hasTitle } = await packageDraft(path, () => false);
+  const others = [...draft.problems, ...datasetProblems(draft, defaults)];
+  const value = checkedValue(draft, datasetSchema, draft.value, others);
   const { id: _id, title, resources: _resources, renamedFrom: _former, ...details } = value;
-  return { ...(hasTitle ? { title } : {}), details: { ...defaults, ...details } };
+  return { ...defaults, ...details, ...(hasTitle ? { title } : {}) };
 };
 
 /** What the package says of the file `name` in its folder, over `defaults`. Throws ManifestError with all problems at once. */
-const loadPackagedResource = async (
-  path: string,
-  name: string,
-  defaults: ResourceDetails,
-): Promise<Titled<ResourceDetails>> => {
+const loadPackagedResource = async (path: string, name: string, defaults: ResourceDetails) => {
   const isMeant = (paths: string[]): boolean => paths.some((each) => each.replace(/^\.\//, '') === name);
-  const { draft } = await packageDraft(path, basename(dirname(path)), isMeant);
+  const { draft } = await packageDraft(path, isMeant);
   const [resource] = draft.value.resources;
-  if (draft.problems.length === 0 && resource === undefined) return { details: defaults };
+  if (draft.problems.length === 0 && resource === undefined) return defaults;
   const { id: _id, file: _file, ...own } = resource ?? {};
   const schema = z.object({ resources: z.tuple([resourceDetailsFileSchema]) });
-  const { title, ...details } = checkedValue(draft, schema, { resources: [own] }, draft.problems).resources[0];
-  return { ...defined({ title }), details: { ...defaults, ...details } };
+  return { ...defaults, ...checkedValue(draft, schema, { resources: [own] }, draft.problems).resources[0] };
 };
 
 /** The value of a document that follows the schema. Throws ManifestError with all problems, also the other ones. */
@@ -238,42 +209,28 @@ const only = (what: string): string =>
 
 const maxBytes = 1024 * 1024;
 
-interface Titled<Details> {
-  title?: string;
-  details: Details;
-}
+type Rights = Pick<DropManifest['drop'], 'trusted'>;
 
 /** Loads `dataset.yaml` over `defaults`. @throws ManifestError with all problems, also when there is no file */
-export const loadDatasetDetails = (
-  path: string,
-  defaults: DatasetDetails,
-  { trusted = false }: { trusted?: boolean } = {},
-): Promise<Titled<DatasetDetails>> =>
-  load<DatasetDetails>(path, datasetDetailsFileSchema, { defaults, trusted }, (document) =>
-    datasetMetadataFaults({ ...defaults, ...recordOf(document.value) }).map((fault) =>
-      document.problem(fault.path, fault.message),
-    ),
-  );
+export const loadDatasetDetails = (path: string, defaults: DatasetDetails, rights: Rights = {}) =>
+  load<DatasetDetails>(path, datasetDetailsFileSchema, { defaults, ...rights }, datasetMetadataFaults);
 
 /** Loads `<resource>.yaml` over `defaults` (a manifest's `defaults.resource`). Throws as {@link loadDatasetDetails}. */
-export const loadResourceDetails = async (
-  path: string,
-  defaults: ResourceDetails,
-  { trusted = false }: { trusted?: boolean } = {},
-): Promise<Titled<ResourceDetails>> => {
-  const loaded = await load<ResourceDetails>(path, resourceDetailsFileSchema, { defaults, trusted }, () => []);
-  return { ...loaded, details: mergedGuard(defaults, loaded.details) };
+export const loadResourceDetails = async (path: string, defaults: ResourceDetails, rights: Rights = {}) => {
+  const loaded = await load<ResourceDetails>(path, resourceDetailsFileSchema, { defaults, ...rights }, () => []);
+  return mergedGuard<Titled<ResourceDetails>>(defaults, loaded);
 };
 
 const load = async <Details extends { published?: boolean }>(
   path: string,
-  schema: z.ZodType<Details & { title?: string }>,
-  { defaults, trusted }: { defaults: Details; trusted: boolean },
-  cross: (document: YamlDocument) => FileProblem[],
+  schema: z.ZodType<Titled<Details>>,
+  { defaults, trusted }: Rights & { defaults: Details },
+  faultsOf: typeof datasetMetadataFaults,
 ): Promise<Titled<Details>> => {
   const { document, problems } = await readYaml(path, maxBytes);
   if (document === null) throw new ManifestError(problems);
-  const others = [...cross(document), ...(trusted ? [] : rightsProblems(document, defaults))];
-  const { title, ...details } = checkedValue(document, schema, document.value, others);
-  return { ...defined({ title }), details: { ...defaults, ...details } as Details }; // rest of a Details & {title}
+  const all: Record<string, unknown> = { ...defaults, ...recordOf(document.value) };
+  const others = faultsOf(all).map((fault) => document.problem(fault.path, fault.message));
+  if (!trusted) others.push(...rightsProblems(document, defaults));
+  return { ...defaults, ...checkedValue(document, schema, document.value, others) };
 };

@@ -171,20 +171,17 @@ export class InboxView {
   }
 }
 
-interface WatchListener {
-  onPath: (path: string) => void;
-  /** Something left the folder, so a name that collided with another may be free. */
-  onRemoved: () => void;
+interface WatchOptions {
+  poll: boolean;
+  depth: number;
+  onChange: (path: string, isGone: boolean) => void;
   onError: (error: unknown) => void;
 }
 
 const pollingMs = 1000;
 
 /** Watches `depth` levels without links and dot names; `poll` looks by time. Resolves once changes are seen. */
-export const watchFolder = async (
-  folder: string,
-  { poll, depth, onPath, onRemoved, onError }: WatchListener & { poll: boolean; depth: number },
-): Promise<{ close(): Promise<void> }> => {
+export const watchFolder = async (folder: string, { poll, depth, onChange, onError }: WatchOptions) => {
   const inside = (path: string): string => relative(folder, path).split(sep).join('/');
   const watcher = watch(folder, {
     ignored: (path) => /(?:^|\/)\.(?!\.(?:\/|$)).|^_faulty(?:\/|$)/.test(inside(path)),
@@ -195,9 +192,7 @@ export const watchFolder = async (
     ...(poll ? { backend: 'polling', pollingInterval: pollingMs, pollingBinaryInterval: pollingMs } : {}),
   });
   watcher.on('all', (event, path) => {
-    if (event === 'addDir') return;
-    if (event === 'unlink' || event === 'unlinkDir') onRemoved();
-    if (event !== 'unlinkDir') onPath(inside(path));
+    if (event !== 'addDir') onChange(inside(path), event.startsWith('unlink'));
   });
   watcher.on('error', onError);
   await new Promise<void>((resolve) => watcher.once('ready', resolve));

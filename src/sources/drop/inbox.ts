@@ -6,13 +6,13 @@ import { basename, dirname, join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import type { Config } from '../../config/config.ts';
 import { SourceRefusedError } from '../../model/errors.ts';
+import { resourceKey } from '../../model/key.ts';
 import type { Log } from '../../model/log.ts';
 import { gone, unless, writeDurably } from '../../util/durable.ts';
 import { makeFolder } from '../../util/make-folder.ts';
 import type { DropManifest } from '../manifest/schema.ts';
-import { completeClaims, isSpooled, type Spooled, takeFile } from './claim.ts';
+import { completeClaims, isSpooled, takeFile } from './claim.ts';
 import {
-  type CollisionFinder,
   collisionFinder,
   defaultMarker,
   droppedNames,
@@ -136,8 +136,9 @@ export class Inbox {
       settleMs: drop.settleMs ?? options.settings.settleMs,
       log: this.#log,
     });
+    // Claims in progress, in the spool without a record yet, must not be taken over.
     this.#beats = setInterval(() => {
-      for (const { folder } of this.#spooled()) beat(folder).catch(() => undefined);
+      for (const { folder } of this.#view.settlers.values().filter(isSpooled)) beat(folder).catch(() => undefined);
     }, beatMs).unref();
   }
 
@@ -155,11 +156,11 @@ export class Inbox {
     this.#watch = await watchFolder(this.#folders.inbox, {
       poll: this.#options.settings.poll,
       depth: 2 + Math.max(0, ...this.#listed.map((path) => path.split('/').length)),
-      onPath: (path) => {
-        const fixed = this.#placed(path).kind === 'sidecar' ? this.#view.left.keys() : [];
-        this.#touch([path, ...fixed]);
+      onChange: (path, isGone) => {
+        // What was left may be taken now: its description was fixed, or the name that collided with it is free.
+        const mayBeFixed = isGone || this.#placed(path).kind === 'sidecar';
+        this.#touch([path, ...(mayBeFixed ? this.#view.left.keys() : [])]);
       },
-      onRemoved: () => this.#touch(this.#view.left.keys()),
       onError: (error) => {
         this.#log.warn({ err: error }, 'could not watch the whole inbox; the rescan finds missed files');
       },
@@ -170,11 +171,14 @@ export class Inbox {
 
   /** Files that settle, what is left and why, and how many claims wait for their run; paths are relative to the inbox. */
   state() {
-    const [waiting = [], settling = []] = [true, false].map((isWaiting) =>
-      [...this.#view.settlers.values()].filter(({ marker }) => (marker === 'never') === isWaiting),
+    const { waiting = [], settling = [] } = Object.groupBy(this.#view.settlers.values(), ({ marker }) =>
+      marker === 'never' ? 'waiting' : 'settling',
     );
     return {
-      settling: settling.map(({ path, still, since }) => ({ path, bytes: still.bytes, since })),
+      settling: settling.map(({ path, place: { dataset, resource }, still, since }) => {
+        const key = resourceKey(this.#options.manifest.name, dataset, resource);
+        return { key, path, bytes: still.bytes, since };
+      }),
       left: [
         ...[...this.#view.left].map(([path, reason]) => ({ path, reason })),
         ...waiting.map(({ path }) => ({ path, reason: `waits for its marker ${basename(path)}${this.#marker}` })),
@@ -245,14 +249,8 @@ export class Inbox {
     const { inbox, spool } = this.#folders;
     await this.#view.scan(now);
     await pairSpool(spool, this.#options.spoolId);
-    const busy = (id: string): boolean => this.#view.settlers.has(id);
-    const { unfinished, othersUntil } = await adoptUnfinished({
-      inbox,
-      spool,
-      token: this.#token,
-      marker: this.#marker,
-      busy,
-    });
+    const own = { token: this.#token, marker: this.#marker, busy: (id: string) => this.#view.settlers.has(id) };
+    const { unfinished, othersUntil } = await adoptUnfinished({ inbox, spool, ...own });
     for (const { folder, dropped } of unfinished) {
       await this.#settleInSpool(folder, dropped);
       this.#log.info({ path: dropped, claim: basename(folder) }, 'went on with a file that was taken before');
@@ -271,23 +269,20 @@ export class Inbox {
     const collides = collisionFinder(this.#folders.inbox, this.#placed, this.#listed);
     for (const settler of due) {
       if (this.#stop.signal.aborted) return;
-      if (await this.#mayTake(settler, collides)) await this.#take(settler);
+      const { path, place, still } = settler;
+      const sight = await lookAt(this.#folders.inbox, path);
+      if (sight.kind !== 'file' || !isDeepStrictEqual(snapshotOf(sight.stats), still)) {
+        await this.#view.look(path, now());
+        continue;
+      }
+      const other = await collides(path, place);
+      const reason =
+        other === null
+          ? await describedBadly(this.#options.manifest, path)
+          : `gives the same id as ${other}: rename or remove one of them`;
+      if (reason === null) await this.#take(settler);
+      else this.#view.leave(path, reason);
     }
-  }
-
-  async #mayTake({ path, place, still }: Settler, collides: CollisionFinder): Promise<boolean> {
-    const sight = await lookAt(this.#folders.inbox, path);
-    if (sight.kind !== 'file' || !isDeepStrictEqual(snapshotOf(sight.stats), still)) {
-      await this.#view.look(path, now());
-      return false;
-    }
-    const other = await collides(path, place);
-    const reason =
-      other === null
-        ? await describedBadly(this.#options.manifest, path)
-        : `gives the same id as ${other}: rename or remove one of them`;
-    if (reason !== null) this.#view.leave(path, reason);
-    return reason === null;
   }
 
   async #take(settler: Settler): Promise<void> {
@@ -305,11 +300,6 @@ export class Inbox {
     if (taken.outcome === 'taken') this.#view.settlers.set(id, { ...settler, folder });
     else if (taken.outcome === 'left') this.#view.leave(path, taken.reason);
     else this.#touch([path]);
-  }
-
-  /** The files in the spool that have no record yet: claims in progress, which must not be taken over. */
-  #spooled(): Spooled[] {
-    return [...this.#view.settlers.values()].filter(isSpooled);
   }
 
   /** Lets a file settle in the spool, as it would in the inbox. */

@@ -2,18 +2,14 @@
 import { constants, existsSync, renameSync, type Stats } from 'node:fs';
 import { copyFile, readdir, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import type { Config } from '../../config/config.ts';
 import { exists, isErrno, unless } from '../../util/durable.ts';
 import { keepPrivate } from '../../util/file-calls.ts';
 import { makeFolder } from '../../util/make-folder.ts';
 import { factsOf, type StatFacts, sameFacts } from './fingerprint.ts';
 
-/** Where files are kept, and how much; 0 bytes keeps nothing. */
-export interface KeptSettings {
-  /** Absolute; made at first use. */
-  dir: string;
-  totalBytes: number;
-  fileBytes: number;
-}
+/** Where files are kept (absolute, made at first use), and how much; 0 bytes keeps nothing. */
+export type KeptSettings = Config['kept'] & { dir: string };
 
 export interface KeptFor {
   portal: string;
@@ -38,9 +34,9 @@ const copyTo = async (part: string, { path, facts }: FileToKeep): Promise<boolea
 };
 
 /**
- * Keeps one file for each resource, as `<dir>/<portal>/<uuid>.<sha256>`: a folder for each would cost as much as the
- * copy. A copy and not a hard link, because a later write into the original would change a link as well; where the file system shares blocks (reflink) the copy costs none. Several workers of a host may share the
- * folder; the total then holds by about a minute.
+ * Keeps one file for each resource, as `<dir>/<portal>/<uuid>.<sha256>`: a folder for each would cost as much as the copy. A
+ * copy (free where the file system shares blocks) and not a hard link, which a later write into the original would change as
+ * well. Several workers of a host may share the folder; the total then holds by about a minute.
  */
 export class KeptFiles {
   readonly #settings: KeptSettings;

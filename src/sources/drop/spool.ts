@@ -37,18 +37,13 @@ export interface Claim extends z.infer<typeof recordSchema> {
   path: string;
 }
 
-export interface InboxFolders {
-  inbox: string;
-  spool: string;
-  archive: string;
-  /** Where people look for files that were set aside. */
-  faulty: string;
-}
-
-export const foldersOf = (inbox: string): InboxFolders => {
+/** The folders of an inbox; in `faulty` people look for files that were set aside. */
+export const foldersOf = (inbox: string) => {
   const own = join(inbox, '.sluice');
   return { inbox, spool: join(own, 'spool'), archive: join(own, 'archive'), faulty: join(inbox, faultyFolder) };
 };
+
+export type InboxFolders = ReturnType<typeof foldersOf>;
 
 /** Writes `id` into `<spool>/.sluice-id` where there is none. @throws StateMismatchError when it holds another id */
 export const pairSpool = async (spool: string, id: string): Promise<void> => {
@@ -117,10 +112,9 @@ const removeEmpty = async (folder: string): Promise<void> => {
 
 /** Removes what is left of a claim whose file has moved on. Folders go only when empty, so that a file is never deleted. */
 export const removeClaimFolder = async (folder: string, dropped: string | null): Promise<void> => {
-  const names = await unless(readdir(folder), gone, []);
-  const spent = names.filter((name) => temporaryFile.test(name)).map((name) => join(folder, name));
-  if (dropped !== null) spent.push(claimPaths(folder, dropped).marker);
-  spent.push(join(folder, 'claim.json'));
+  const temporary = (await unless(readdir(folder), gone, [])).filter((name) => temporaryFile.test(name));
+  const spent = [...temporary, 'claim.json'].map((name) => join(folder, name));
+  if (dropped !== null) spent.unshift(claimPaths(folder, dropped).marker);
   for (const path of spent) await unless(unlink(path), gone, undefined);
   await removeEmpty(folder);
 };
@@ -148,12 +142,6 @@ export const beat = async (folder: string): Promise<void> => {
   await unless(utimes(folder, now, now), gone, undefined);
 };
 
-/** A spool folder that is ours now, and the path that its file, which is to be settled and recorded, had in the inbox. */
-interface Unfinished {
-  folder: string;
-  dropped: string;
-}
-
 interface AdoptOptions {
   inbox: string;
   spool: string;
@@ -175,9 +163,10 @@ const takeOver = async (spool: string, name: string, claimedAt: number, token: s
   return await unless(moved, [...gone, 'ENOTEMPTY', 'EEXIST'], null);
 };
 
-const adopt = async (folder: string, { inbox, marker }: AdoptOptions): Promise<Unfinished | null> => {
+/** The path that the file in a folder of ours, which is to be settled and recorded, had in the inbox; null for no file. */
+const adopt = async (folder: string, { inbox, marker }: AdoptOptions): Promise<string | null> => {
   const dropped = await fileBelow(join(folder, 'file'));
-  if (dropped !== null) return { folder, dropped };
+  if (dropped !== null) return dropped;
   const marked = await fileBelow(join(folder, 'marker'));
   // No record and no file: killed between marker and file. A marker without its file would let a later one pass unsettled.
   if (marked !== null && (await exists(join(inbox, marked))) && !(await exists(claimPaths(folder, marked).record)))
@@ -192,11 +181,10 @@ const adopt = async (folder: string, { inbox, marker }: AdoptOptions): Promise<U
  * be taken over all the same, that watcher finds nothing in its place and gives it up. `othersUntil`: when (Unix ms) the first
  * of those counts as abandoned unless its watcher shows a sign; Infinity where there is none.
  */
-export const adoptUnfinished = async (
-  options: AdoptOptions,
-): Promise<{ unfinished: Unfinished[]; othersUntil: number }> => {
+export const adoptUnfinished = async (options: AdoptOptions) => {
   const { spool, token, busy } = options;
-  const adopted = { unfinished: [] as Unfinished[], othersUntil: Number.POSITIVE_INFINITY };
+  const unfinished: { folder: string; dropped: string }[] = [];
+  let othersUntil = Number.POSITIVE_INFINITY;
   for (const name of (await unless(readdir(spool), gone, [])).sort()) {
     const id = parseClaimId(name);
     const folder = join(spool, name);
@@ -204,14 +192,14 @@ export const adoptUnfinished = async (
     const isOurs = id.token === token;
     const silentAt = isOurs ? 0 : ((await unless(stat(folder), gone, null))?.mtimeMs ?? 0) + silentMs;
     if (silentAt > Date.now()) {
-      adopted.othersUntil = Math.min(adopted.othersUntil, silentAt);
+      othersUntil = Math.min(othersUntil, silentAt);
       continue;
     }
     const own = isOurs ? folder : await takeOver(spool, name, id.claimedAt, token);
-    const unfinished = own === null ? null : await adopt(own, options);
-    if (unfinished !== null) adopted.unfinished.push(unfinished);
+    const dropped = own && (await adopt(own, options));
+    if (own && dropped) unfinished.push({ folder: own, dropped });
   }
-  return adopted;
+  return { unfinished, othersUntil };
 };
 
 /** UTC time that sorts as text and may be part of a file name: `20261130T113344.123Z`. */
@@ -257,13 +245,9 @@ const fixesEnding = '.fixes.yaml';
 
 /**
  * Moves a published (or superseded) claim to `<inbox>/.sluice/archive/<dataset>/<resource>/<UTC time>-<sha8>.csv`, as
- * {@link moveOut}, and keeps the newest `keep` (at least 1) versions of that resource there; only older ones are deleted. Where
- * the file was fixed before it was sent, `<name>.fixes.yaml` beside it says what was done, a line each.
+ * {@link moveOut}, with {@link fixesEnding} where it was fixed; of that resource the newest `keep` (at least 1) stay there.
  */
-export const archiveClaim = async (
-  claim: Claim,
-  { keep, mended = [] }: { keep: number; mended?: string[] },
-): Promise<string | null> => {
+export const archiveClaim = async (claim: Claim, { keep, mended = [] }: { keep: number; mended?: string[] }) => {
   const { dataset, resource, claimedAt, name } = claim;
   const { sha256 } = claim.fingerprint;
   const folder = join(foldersOfClaim(claim).archive, dataset, resource);
@@ -274,10 +258,10 @@ export const archiveClaim = async (
   return moved;
 };
 
-const asidePath = (
-  { faulty }: InboxFolders,
-  { dataset, resource, claimedAt, name }: Pick<Claim, 'dataset' | 'resource' | 'claimedAt' | 'name'>,
-): string => join(faulty, dataset, `${resource}-${stamp(claimedAt)}${extname(name)}`);
+type Named = Pick<Claim, 'dataset' | 'resource' | 'claimedAt' | 'name'>;
+
+const asidePath = ({ faulty }: InboxFolders, { dataset, resource, claimedAt, name }: Named): string =>
+  join(faulty, dataset, `${resource}-${stamp(claimedAt)}${extname(name)}`);
 
 /** Where {@link quarantineClaim} puts the file of a wish; of one that was not dropped the path, where a line of it is at fault. */
 export const asideOf = (

@@ -19,6 +19,8 @@ drop:
     transport/rail: { groups: ["12"] }
 `;
 
+const fingerprint = { bytes: 1, sha256: '', mtimeNs: '0', ctimeNs: '0', ino: '1', hashedAt: 0 };
+
 /** Gathers files that were dropped at these paths, beside files with these texts. */
 const gather = async (dropped: string[], beside: Record<string, string> = {}, text = manifestText) => {
   const dir = tempDir();
@@ -37,6 +39,7 @@ const gather = async (dropped: string[], beside: Record<string, string> = {}, te
       path: `/spool/${path}`,
       dropped: path,
       claimedAt: at,
+      fingerprint,
     };
   });
   return { dir, ...(await gatherDrop(manifest, claims)) };
@@ -123,6 +126,7 @@ describe('dataset.yaml', () => {
       path: '/x.csv',
       dropped: 'x.csv',
       claimedAt: 1,
+      fingerprint,
     };
     expect((await gatherDrop(manifest, [claim])).refused).toMatchObject([{ reason: { code: 'source-refused' } }]);
   });

@@ -8,7 +8,7 @@ describe('the YAML file beside dropped data', () => {
     const path = writeText(tempDir(), 'dataset.yaml', 'title: Bike counts\ntags: [bikes]\nlicense: cc-zero');
     expect(await loadDatasetDetails(path, { license: 'cc-by', author: 'City' })).toEqual({
       title: 'Bike counts',
-      details: { license: 'cc-zero', author: 'City', tags: ['bikes'] },
+      ...{ license: 'cc-zero', author: 'City', tags: ['bikes'] },
     });
   });
 
@@ -22,7 +22,7 @@ describe('the YAML file beside dropped data', () => {
 
   it('without a title leaves the title to the names of folder and file', async () => {
     const path = writeText(tempDir(), 'june.yaml', 'import: never');
-    expect(await loadResourceDetails(path, { format: 'csv' })).toEqual({ details: { format: 'csv', import: 'never' } });
+    expect(await loadResourceDetails(path, { format: 'csv' })).toEqual({ format: 'csv', import: 'never' });
   });
 
   it('limited access needs rights, also where the default limits it', async () => {
@@ -51,9 +51,7 @@ describe('the YAML file beside dropped data that nobody vouches for', () => {
       `4:3 fields.status: is not a plain text field: ${only}`,
       `5:3 fields.field_granularity: holds more than plain text: ${only}`,
     ]);
-    await expect(loadDatasetDetails(path, {}, { trusted: true })).resolves.toMatchObject({
-      details: { groups: ['12'] },
-    });
+    await expect(loadDatasetDetails(path, {}, { trusted: true })).resolves.toMatchObject({ groups: ['12'] });
   });
 
   it('of a resource may not say which dataset it belongs to', async () => {
@@ -68,7 +66,7 @@ describe('the YAML file beside dropped data that nobody vouches for', () => {
     expect(await problemsOf(loadDatasetDetails(path, { published: false }))).toEqual([
       `1:1 published: releases what the manifest holds back: ${only}`,
     ]);
-    await expect(loadDatasetDetails(path, {})).resolves.toMatchObject({ details: { published: true } });
+    await expect(loadDatasetDetails(path, {})).resolves.toMatchObject({ published: true });
   });
 
   it('may have a megabyte', async () => {
@@ -81,6 +79,6 @@ describe('the YAML file beside dropped data that nobody vouches for', () => {
   it('may set fields of plain text', async () => {
     const fields = { field_granularity: { und: [{ value: 'Street' }] } };
     const path = writeText(tempDir(), 'dataset.yaml', `fields: ${JSON.stringify(fields)}`);
-    await expect(loadDatasetDetails(path, {})).resolves.toEqual({ details: { fields } });
+    await expect(loadDatasetDetails(path, {})).resolves.toEqual({ fields });
   });
 });

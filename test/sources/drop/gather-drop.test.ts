@@ -2,7 +2,8 @@ import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { uuidOfKey } from '../../../src/model/key.ts';
-import { type DroppedFile, gatherDrop } from '../../../src/sources/drop/gather-drop.ts';
+import { gatherDrop } from '../../../src/sources/drop/gather-drop.ts';
+import type { Claim } from '../../../src/sources/drop/spool.ts';
 import { type DropManifest, defaultRules } from '../../../src/sources/manifest/schema.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
@@ -16,7 +17,9 @@ const manifestOf = (folder: string, defaults: DropManifest['defaults'] = { datas
     drop: { folder, files: ['**/*.csv'], settleMs: null },
   }) satisfies DropManifest;
 
-const claimOf = (dropped: string, claimedAt = 1): DroppedFile => {
+const fingerprint = { bytes: 1, sha256: '', mtimeNs: '0', ctimeNs: '0', ino: '1', hashedAt: 0 };
+
+const claimOf = (dropped: string, claimedAt = 1): Claim => {
   const [dataset = '', resource = dataset] = dropped
     .replace(/\.csv$/, '')
     .toLowerCase()
@@ -24,7 +27,7 @@ const claimOf = (dropped: string, claimedAt = 1): DroppedFile => {
     .split('/');
   const name = dropped.split('/').at(-1) ?? '';
   const id = `${claimedAt}-${resource}`;
-  return { id, dataset, resource, name, path: `/spool/${id}/file/${dropped}`, dropped, claimedAt };
+  return { id, dataset, resource, name, path: `/spool/${id}/file/${dropped}`, dropped, claimedAt, fingerprint };
 };
 
 const write = (folder: string, path: string, text: string): void => {

@@ -137,9 +137,7 @@ describe('files beside dropped data', () => {
     const dir = tempDir();
     const details = (text: string) => loadResourceDetails(writeText(dir, 'r.yaml', text), {});
     expect(await details('table: [{ skipRows: 1 }]\nbadRows: skip\nschema: { fields: [{ name: a }] }\n')).toMatchObject(
-      {
-        details: { table: [{ skipRows: 1 }], badRows: 'skip' },
-      },
+      { table: [{ skipRows: 1 }], badRows: 'skip' },
     );
     expect((await problemsOf(details('table: [{ transform: ./x.ts }]'))).join()).toContain('`transform` runs code');
     expect((await problemsOf(details('table: [{ split: { by: a, values: [b] } }]'))).join()).toContain(
@@ -214,8 +212,8 @@ describe('a guard of tables', () => {
 
   it('is refined by the file beside a dropped table', async () => {
     const path = writeText(tempDir(), 'june.yaml', 'guard: { rows: 60% }\n');
-    const { details } = await loadResourceDetails(path, { guard: { rows: '20%', columns: 'grow' } });
-    expect(details.guard).toEqual({ rows: '60%', columns: 'grow' });
+    const { guard } = await loadResourceDetails(path, { guard: { rows: '20%', columns: 'grow' } });
+    expect(guard).toEqual({ rows: '60%', columns: 'grow' });
   });
 
   it('is refused where a limit makes no sense', async () => {
