@@ -1,20 +1,17 @@
 // Connections to public addresses only, direct or through the proxies that the environment names.
-import { lookup as systemLookup } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
 import { buildConnector } from 'undici';
 import { isNetwork } from '../../config/addresses.ts';
 import { SourceRefusedError } from '../../model/errors.ts';
 import { isIn, listOf } from '../../util/connections.ts';
-import type { ProxyPolicy } from './policy.ts';
 
 /** Connects to the very addresses that the guard has seen: a name that changes its address meanwhile gains nothing. */
 export const guardedConnector = (
   guard: AddressGuard,
-  options: { connectMs: number; lookup?: LookupFunction | undefined },
+  { connectMs, lookup }: { connectMs: number; lookup: LookupFunction },
 ): buildConnector.connector => {
-  const lookup = guardedLookup(guard, options.lookup ?? systemLookup);
   // HTTP/2 gains nothing for one file after the other, and middleboxes of publishers speak HTTP/1.1 best.
-  const connect = buildConnector({ timeout: options.connectMs, lookup, allowH2: false });
+  const connect = buildConnector({ timeout: connectMs, lookup: guardedLookup(guard, lookup), allowH2: false });
   return (target, callback) => {
     // A socket asks no name service for an address that is written out.
     const refusal = refusalOfHost(guard, target.hostname);
@@ -32,12 +29,8 @@ export const refusalOfHost = (guard: AddressGuard, host: string): SourceRefusedE
 };
 
 /** The error for a name that is known here to lead where the guard refuses; null for other known names, else `unknown`. */
-export const refusalOfName = (
-  guard: AddressGuard,
-  host: string,
-  lookup: LookupFunction = systemLookup,
-): Promise<SourceRefusedError | 'unknown' | null> =>
-  new Promise((resolve) => {
+export const refusalOfName = (guard: AddressGuard, host: string, lookup: LookupFunction) =>
+  new Promise<SourceRefusedError | 'unknown' | null>((resolve) => {
     guardedLookup(guard, lookup)(host, { all: true }, (error) =>
       resolve(error instanceof SourceRefusedError ? error : error && 'unknown'),
     );
@@ -128,9 +121,9 @@ const translatedV4 = (address: string): string => {
   return [high >> 8, high & 255, low >> 8, low & 255].join('.');
 };
 
-export const proxyOf = (env: NodeJS.ProcessEnv): ProxyPolicy | null => {
-  const http = env.http_proxy || env.HTTP_PROXY || '';
-  const https = env.https_proxy || env.HTTPS_PROXY || '';
-  if (http === '' && https === '') return null;
-  return { http, https, no: env.no_proxy || env.NO_PROXY || '' };
+/** Proxies by the usual variables of the environment, as undici takes them; empty texts keep it from looking there itself. */
+export const proxyOf = (env: NodeJS.ProcessEnv) => {
+  const httpProxy = env.http_proxy || env.HTTP_PROXY || '';
+  const httpsProxy = env.https_proxy || env.HTTPS_PROXY || httpProxy;
+  return httpsProxy === '' ? null : { httpProxy, httpsProxy, noProxy: env.no_proxy || env.NO_PROXY || '' };
 };

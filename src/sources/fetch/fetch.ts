@@ -41,13 +41,26 @@ export class Fetcher {
    * @throws SourceUnreachableError when a later attempt may succeed; it begins anew
    */
   async toFile(url: string, into: string, options: FetchOptions): Promise<Fetched> {
+    let answer: Answer | undefined;
     try {
-      return await this.fetch(url, into, options);
+      options.signal.throwIfAborted();
+      answer = await this.ask(url, options);
+      const { headers } = answer;
+      if (answer.status === 304) return { status: 'unchanged', headers };
+      const validators = validatorsOf(headers, answer.url, Date.now());
+      if (isSameVersion(options.known, validators)) return { status: 'unchanged', headers };
+      const { bytes, sha256 } = await this.store(answer, into, options);
+      options.log?.debug({ url: answer.where, bytes }, 'fetched');
+      const contentType = mediaType(oneOf(headers['content-type']));
+      const facts = { bytes, sha256, validators, contentType, fileName: this.nameOf(answer), headers };
+      return { status: 'fetched', finalUrl: answer.url.href, ...facts };
     } catch (error) {
       if (options.signal.aborted) throw options.signal.reason;
       const address = URL.parse(url);
       // Faults that are not of the network: the state folder cannot be written.
       throw this.told(networkFailure(address ? shown(address) : 'the file', error));
+    } finally {
+      if (answer) release(answer.body);
     }
   }
 
@@ -85,24 +98,6 @@ export class Fetcher {
   private told(error: unknown): unknown {
     if (error instanceof Error) error.message = this.client.redact(error.message);
     return error;
-  }
-
-  private async fetch(url: string, into: string, options: FetchOptions): Promise<Fetched> {
-    options.signal.throwIfAborted();
-    const answer = await this.ask(url, options);
-    try {
-      const { headers } = answer;
-      if (answer.status === 304) return { status: 'unchanged', headers };
-      const validators = validatorsOf(headers, answer.url, Date.now());
-      if (isSameVersion(options.known, validators)) return { status: 'unchanged', headers };
-      const { bytes, sha256 } = await this.store(answer, into, options);
-      options.log?.debug({ url: answer.where, bytes }, 'fetched');
-      const contentType = mediaType(oneOf(headers['content-type']));
-      const facts = { bytes, sha256, validators, contentType, fileName: this.nameOf(answer), headers };
-      return { status: 'fetched', finalUrl: answer.url.href, ...facts };
-    } finally {
-      release(answer.body);
-    }
   }
 
   private async ask(url: string, options: FetchOptions): Promise<Answer> {

@@ -1,4 +1,5 @@
 // An HTTP client with a rate limit per host, which pauses hosts that fail or ask for it.
+import { lookup as systemLookup } from 'node:dns';
 import type { LookupFunction } from 'node:net';
 import { Agent, type Dispatcher, EnvHttpProxyAgent } from 'undici';
 import { credentialsFor } from '../../config/source-credentials.ts';
@@ -76,12 +77,12 @@ export class GuardedClient {
   private readonly policy: FetchPolicy;
   private readonly guard: AddressGuard;
   private readonly agent: Dispatcher;
-  private readonly lookup: LookupFunction | undefined;
+  private readonly lookup: LookupFunction;
   /** Names that did not resolve here, until when (Unix ms) they are not looked up again. */
   private readonly unknownUntil = new Map<string, number>();
   private readonly pace: Pace;
 
-  constructor(policy: FetchPolicy, lookup?: LookupFunction) {
+  constructor(policy: FetchPolicy, lookup: LookupFunction = systemLookup) {
     this.policy = policy;
     this.guard = addressGuard(policy.allowPrivate);
     this.pace = new Pace(policy.requestsPerSecond);
@@ -89,10 +90,8 @@ export class GuardedClient {
     this.lookup = lookup;
     const connect = guardedConnector(this.guard, { connectMs, lookup });
     const options = { connect, connections: connectionsPerHost, headersTimeout: headersMs, bodyTimeout: bodyMs };
-    // The connection to a proxy itself is not guarded, since proxies lie inside. An empty text keeps undici from looking
-    // into the environment itself.
-    const proxies = proxy && { httpProxy: proxy.http, httpsProxy: proxy.https || proxy.http, noProxy: proxy.no };
-    const agent = proxies ? new EnvHttpProxyAgent({ ...options, ...proxies }) : new Agent(options);
+    // The connection to a proxy itself is not guarded, since proxies lie inside.
+    const agent = proxy ? new EnvHttpProxyAgent({ ...options, ...proxy }) : new Agent(options);
     this.agent = agent.compose(headWithin(headersMs));
   }
 

@@ -7,6 +7,7 @@ import { SluiceError, SourceMissingError, SourceRefusedError, SourceUnreachableE
 import type { Log } from '../../model/log.ts';
 import type { TellMoved } from '../../model/moved.ts';
 import { http, type NetworkFault, networkFaultOf } from '../../util/http.ts';
+import type { proxyOf } from './connect.ts';
 
 type Limits = 'maxBytes' | 'maxRedirects' | 'connectMs' | 'headersMs' | 'bodyMs' | 'requestsPerSecond';
 
@@ -16,15 +17,7 @@ export interface FetchPolicy extends Pick<Config['sources'], Limits> {
   userAgent: string;
   credentials?: readonly SourceCredentials[];
   /** Proxies that requests go through; without them servers are reached directly. */
-  proxy?: ProxyPolicy | null;
-}
-
-/** Proxies by the usual variables of the environment; '' where one is not set. */
-export interface ProxyPolicy {
-  http: string;
-  https: string;
-  /** Hosts that are reached directly: names, endings, `*`, separated by commas. */
-  no: string;
+  proxy?: ReturnType<typeof proxyOf>;
 }
 
 /** Validators of a version (RFC 9110 section 8.8). */

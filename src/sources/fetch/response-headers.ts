@@ -2,6 +2,7 @@
 import { basename } from 'node:path';
 import type { IncomingHttpHeaders } from 'undici/types/header.js';
 import { decodedPart } from '../../util/http.ts';
+import { defined } from '../../util/json.ts';
 import type { Validators } from './policy.ts';
 
 /** A date this young (ms) may be shared by the next version (RFC 9110 section 8.8.2.2). */
@@ -17,10 +18,7 @@ export const validatorsOf = (headers: IncomingHttpHeaders, finalUrl: URL, now: n
 /** Conditional headers for a request to `url`; none where the validators came from another place. */
 export const conditions = (known: Validators | null, url: URL): Record<string, string> => {
   if (known === null || (known.finalUrl !== undefined && known.finalUrl !== placeOf(url))) return {};
-  return {
-    ...(known.etag === null ? {} : { 'if-none-match': known.etag }),
-    ...(known.lastModified === null ? {} : { 'if-modified-since': known.lastModified }),
-  };
+  return defined({ 'if-none-match': known.etag ?? undefined, 'if-modified-since': known.lastModified ?? undefined });
 };
 
 /** True when a full reply is the known version after all, as from servers that ignore conditions. */

@@ -184,7 +184,7 @@ describe('a redirect', () => {
     const login = { [`data.example:${port}`]: { bearer: '${TOKEN}' } };
     const viaProxy = await fetcherWith(login, {
       allowPrivate: ['127.0.0.0/8', 'data.example'],
-      proxy: { http: '', https: through, no: '' },
+      proxy: { httpProxy: '', httpsProxy: through, noProxy: '' },
     });
     for (const fetcher of [await fetcherWith(login), viaProxy])
       await get(fetcher, `https://data.example:${port}/x.csv`);

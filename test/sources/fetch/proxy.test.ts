@@ -4,7 +4,7 @@ import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { SourceRefusedError } from '../../../src/model/errors.ts';
 import { proxyOf } from '../../../src/sources/fetch/connect.ts';
 import { Fetcher } from '../../../src/sources/fetch/fetch.ts';
-import type { Fetched, ProxyPolicy } from '../../../src/sources/fetch/policy.ts';
+import type { Fetched } from '../../../src/sources/fetch/policy.ts';
 import { fetchPolicy } from '../../support/fetch-policy.ts';
 import { fileAnswer, startSources } from '../../support/source-server.ts';
 import { tempDir } from '../../support/temp-dir.ts';
@@ -26,13 +26,13 @@ const lookup: LookupFunction = (host, _options, done) => {
   else done(null, [{ address, family: 4 }]);
 };
 
-const fetchBy = async (settings: ProxyPolicy | null, url: string): Promise<Fetched> => {
+const fetchBy = async (settings: ReturnType<typeof proxyOf>, url: string): Promise<Fetched> => {
   const fetcher = new Fetcher({ ...fetchPolicy, proxy: settings }, { lookup });
   opened.push(fetcher);
   return fetcher.toFile(url, join(tempDir(), 'x'), { known: null, signal: new AbortController().signal });
 };
 
-const through = (no = ''): ProxyPolicy => ({ http: proxy.url, https: '', no });
+const through = (no = '') => proxyOf({ http_proxy: proxy.url, no_proxy: no });
 
 describe('a proxy', () => {
   it('is asked for names that are not known here', async () => {
@@ -77,10 +77,14 @@ describe('a proxy', () => {
     expect(proxyOf({})).toBeNull();
     expect(proxyOf({ NO_PROXY: 'a' })).toBeNull();
     expect(proxyOf({ HTTPS_PROXY: 'http://p:1', NO_PROXY: 'a,b' })).toEqual({
-      http: '',
-      https: 'http://p:1',
-      no: 'a,b',
+      httpProxy: '',
+      httpsProxy: 'http://p:1',
+      noProxy: 'a,b',
     });
-    expect(proxyOf({ HTTP_PROXY: 'http://p:1', http_proxy: 'http://q:1' })).toMatchObject({ http: 'http://q:1' });
+    expect(proxyOf({ HTTP_PROXY: 'http://p:1', http_proxy: 'http://q:1' })).toEqual({
+      httpProxy: 'http://q:1',
+      httpsProxy: 'http://q:1',
+      noProxy: '',
+    });
   });
 });
