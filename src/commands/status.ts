@@ -1,5 +1,4 @@
 // `sluice status`: is it live, and if not, why?
-import { statSync } from 'node:fs';
 import { relative, resolve } from 'node:path';
 import type { z } from 'zod';
 import { NotFoundError } from '../model/errors.ts';
@@ -9,14 +8,13 @@ import { type LedgerEntry, warningsOf } from '../model/ledger-entry.ts';
 import { type KnownTarget, targetName } from '../model/redis-keys.ts';
 import { statusSchema } from '../model/status.ts';
 import { waitOfRun } from '../queue/run-wait.ts';
-import { type InboxViewOfService, readInboxViews } from '../service/inboxes.ts';
+import { type InboxViewOfService, readInboxViews, waitingFile } from '../service/inboxes.ts';
 import { entriesWhere, inOrder, isAbout, itemViews, type KnownEntry, keysHint, wordsOf } from '../service/items.ts';
 import { whatIsOverdue } from '../service/overdue.ts';
 import { jobsOf } from '../service/overview.ts';
 import type { Runtime } from '../service/runtime.ts';
 import { stateFault } from '../service/state-watch.ts';
 import { placeRule } from '../sources/drop/drop-target.ts';
-import { foldersOf, listClaims } from '../sources/drop/spool.ts';
 import { loadManifest } from '../sources/manifest/load.ts';
 import { isDropManifest } from '../sources/manifest/schema.ts';
 import { countText, plural } from '../util/plural.ts';
@@ -50,14 +48,12 @@ const viewOf = async (runtime: Runtime, what: string, options: StatusOptions, cw
   const known = await find(runtime, what, cwd);
   const found = await Promise.all(known.map(async (entry) => ({ ...entry, isOpen: await isOpen(runtime, entry) })));
   if (found.length === 0) return explainUnknown(runtime, what, cwd);
-  const isHeld = found.some(isGuarded);
-  // What a guard holds says itself that it waits in the spool.
-  const newer = isHeld ? null : await findDropped(runtime, what, resolve(cwd, what));
-  const json = statusSchema.parse({ items: found.map(itemJson), waiting: newer ? [newer] : [] });
-  const newerLine = newer && `${what}, a newer version: ${newer.why}`;
+  const waiting = await newerFiles(runtime, what, resolve(cwd, what), found);
+  const json = statusSchema.parse({ items: found.map(itemJson), waiting });
+  const newer = waiting.map((file) => `${file.what}, a newer version: ${file.why}`);
   const fine = found.every(isFine) ? exitCodes.ok : exitCodes.someFailed;
-  const code = isHeld ? exitCodes.held : fine;
-  return { json, lines: lines(foundLines(found, options.all === true), newerLine), code };
+  const code = found.some(isGuarded) ? exitCodes.held : fine;
+  return { json, lines: lines(foundLines(found, options.all === true), newer), code };
 };
 
 /** An entry as it is shown; `isOpen`: a run in progress publishes it for the first time. */
@@ -92,35 +88,24 @@ const findPlanned = async (runtime: Runtime, key: string): Promise<Waiting | nul
   return { what: key, title: entry.title, state: 'publishing', manifest, portal, runId, since: null, why };
 };
 
-const takenText =
-  'not live yet: taken from the inbox\n-> `sluice runs` shows its run; if that was cancelled, `sluice run-now` publishes the file';
+/** A file of a watched folder that is not published yet, none for null. */
+const waitingAs = async (what: string, file: ReturnType<typeof waitingFile>): Promise<Waiting[]> => {
+  const waiting = await file;
+  return waiting ? [{ what, ...waiting }] : [];
+};
 
-const anyPlace = placeRule({ files: ['**'] });
-
-/** False for what no inbox takes, by its name: faulty and unfinished files, metadata, markers. */
-const isForInbox = (dropped: string): boolean => ['file', 'left'].includes(anyPlace(dropped).kind);
-
-/** A file of a watched folder that is not published yet; null for none. */
-const findDropped = async (runtime: Runtime, what: string, path: string): Promise<Waiting | null> => {
-  for (const { folder, manifest, left, settling, settleMs } of await readInboxViews(runtime)) {
-    const dropped = relative(folder, path);
-    if (dropped.startsWith('..')) continue;
-    const waiting = { what, manifest, portal: null, runId: null, since: null };
-    const ignored = left.find((item) => item.path === dropped);
-    if (ignored) return { ...waiting, state: 'ignored', why: `not live: ignored in the inbox: ${ignored.reason}` };
-    const claimed = (await listClaims(foldersOf(folder).spool)).findLast((claim) => claim.dropped === dropped);
-    if (claimed) return { ...waiting, state: 'in progress', since: claimed.claimedAt, why: takenText };
-    const since = settling.find((item) => item.path === dropped)?.since ?? null;
-    if (since === null && !(isForInbox(dropped) && statSync(path, { throwIfNoEntry: false })?.isFile())) continue;
-    const why = `not live yet: waiting until the file is complete: unchanged for ${durationWords(settleMs)}`;
-    return { ...waiting, state: 'settling', since, why };
-  }
-  return null;
+/** Newer files: the one that was asked for, else those of the items. What a guard holds says itself that it waits in the spool. */
+const newerFiles = async (runtime: Runtime, what: string, path: string, found: KnownEntry[]): Promise<Waiting[]> => {
+  const asked = found.some(isGuarded) ? [] : await waitingAs(what, waitingFile(runtime, { path }));
+  if (asked.length > 0) return asked;
+  const items = new Map(found.slice(0, shownInFull).map((entry) => [entry.key, entry]));
+  return (await Promise.all(items.values().map((item) => waitingAs(item.key, waitingFile(runtime, item))))).flat();
 };
 
 /** A key that is not published yet may be in a run, and an unknown file in a watched folder. */
 const explainUnknown = async (runtime: Runtime, what: string, cwd: string): Promise<View> => {
-  const waiting = (await findPlanned(runtime, what)) ?? (await findDropped(runtime, what, resolve(cwd, what)));
+  const planned = await findPlanned(runtime, what);
+  const [waiting] = planned ? [planned] : await waitingAs(what, waitingFile(runtime, { path: resolve(cwd, what) }));
   if (waiting) {
     const { title, portal } = waiting;
     const titled = title === undefined ? '' : ` ("${title}" on ${portal})`;

@@ -1,15 +1,21 @@
 // The watched folders of the service: each batch of claimed files requests a run; a one-off run scans its folder
 // once.
+import { statSync } from 'node:fs';
 import { access, constants } from 'node:fs/promises';
+import { join, relative } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
+import { isBelow } from '../model/key.ts';
+import type { LedgerEntry } from '../model/ledger-entry.ts';
 import { targetName } from '../model/redis-keys.ts';
+import { placeRule } from '../sources/drop/drop-target.ts';
 import { type Inbox, openInbox } from '../sources/drop/inbox.ts';
-import type { Claim } from '../sources/drop/spool.ts';
+import { type Claim, foldersOf, inSpool, listClaims } from '../sources/drop/spool.ts';
 import { portalsOf, targetOf } from '../sources/manifest/load.ts';
 import type { DropManifest } from '../sources/manifest/schema.ts';
 import { expectedOf } from '../state/deadlines.ts';
 import { repeat } from '../util/concurrency.ts';
+import { durationWords } from '../util/quantity.ts';
 import type { Runtime } from './runtime.ts';
 import { countCancelled, openClaims, waitingPortals } from './sources.ts';
 
@@ -18,7 +24,7 @@ const publishMs = 1000;
 const inboxViewSchema = z.object({
   manifest: z.string(),
   folder: z.string(),
-  settling: z.array(z.object({ path: z.string(), bytes: z.number(), since: z.number() })),
+  settling: z.array(z.object({ key: z.string().default(''), path: z.string(), bytes: z.number(), since: z.number() })),
   left: z.array(z.object({ path: z.string(), reason: z.string() })),
   spooled: z.number(),
   /** For how long a file must be unchanged before it is taken. */
@@ -155,6 +161,46 @@ export const readInboxViews = async (runtime: Runtime): Promise<InboxViewOfServi
     const parsed = inboxViewSchema.safeParse(JSON.parse(text));
     return parsed.success ? [parsed.data] : [];
   });
+
+const anyPlace = placeRule({ files: ['**'] });
+
+/** False for what no inbox takes, by its name: faulty and unfinished files, metadata, markers. */
+const isForInbox = (dropped: string): boolean => ['file', 'left'].includes(anyPlace(dropped).kind);
+
+const takenText =
+  'not live yet: taken from the inbox\n-> `sluice runs` shows its run; if that was cancelled, `sluice run-now` publishes the file';
+
+type Wanted = { path: string } | Pick<LedgerEntry, 'key' | 'sourcePath'>;
+
+/** The path in a watched folder; null where the folder is none for it. */
+const placeIn = (folder: string, manifest: string, of: Wanted): string | null => {
+  if ('key' in of) return isBelow(of.key, manifest) ? (inSpool(of.sourcePath ?? '')?.dropped ?? '') : null;
+  const dropped = relative(folder, of.path);
+  return dropped.startsWith('..') ? null : dropped;
+};
+
+/** A file of a watched folder that is not published yet, by its path, or newer than that of an item; null for none. */
+export const waitingFile = async (runtime: Runtime, of: Wanted) => {
+  const key = 'key' in of ? of.key : null;
+  for (const { folder, manifest, left, settling, settleMs } of await readInboxViews(runtime)) {
+    const dropped = placeIn(folder, manifest, of);
+    if (dropped === null) continue;
+    const waiting = { manifest, portal: null, runId: null, since: null };
+    const ignored = left.find(({ path }) => path === dropped);
+    if (ignored)
+      return { ...waiting, state: 'ignored' as const, why: `not live: ignored in the inbox: ${ignored.reason}` };
+    // In the spool is also what an item is made of, and its run says how that goes on.
+    const claims = key === null ? await listClaims(foldersOf(folder).spool) : [];
+    const claimed = claims.findLast((claim) => claim.dropped === dropped);
+    if (claimed) return { ...waiting, state: 'in progress' as const, since: claimed.claimedAt, why: takenText };
+    const seen = settling.find((file) => file.path === dropped || file.key === key);
+    const isThere = isForInbox(dropped) && statSync(join(folder, dropped), { throwIfNoEntry: false })?.isFile();
+    if (!seen && !isThere) continue;
+    const why = `not live yet: waiting until the file is complete: unchanged for ${durationWords(settleMs)}`;
+    return { ...waiting, state: 'settling' as const, since: seen?.since ?? null, why };
+  }
+  return null;
+};
 
 /** Claims every file of the inbox, until none is settling, nor left by a watcher that was killed. Returns what it ignores, as lines. */
 export const takeDropped = async (runtime: Runtime, manifest: DropManifest, signal: AbortSignal): Promise<string[]> => {

@@ -1,7 +1,7 @@
 // A watched folder under `sluice start`: however a file arrives, it is published once and never in part.
 
 import { execFile } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -149,8 +149,14 @@ it('quarantines a faulty file with its reason, and publishes it once it is fixed
   const note = await place.run(['status', join(folder, `${name}.reason.yaml`)]);
   expect(note.code).toBe(2);
   expect(note.err).toContain('no key, file or title matches');
-  writeFileSync(join(inbox, 'faulty.csv'), 'a,b\n1,2\n');
-  await expectWhole('faulty/faulty', 'a,b\n1,2\n');
+  // A first line that is still written to is not taken, however slow this machine is.
+  writeFileSync(join(inbox, 'faulty.csv'), 'a,b\n');
+  const touch = setInterval(() => appendFileSync(join(inbox, 'faulty.csv'), '1,2\n'), 20);
+  const newer = await place.run(['status', 'inbox/faulty/faulty']).finally(() => clearInterval(touch));
+  expect(newer.code).toBe(3);
+  expect(newer.out).toContain('table-ragged');
+  expect(newer.out).toContain('inbox/faulty/faulty, a newer version: not live yet: waiting until the file is complete');
+  await expectWhole('faulty/faulty', readFileSync(join(inbox, 'faulty.csv'), 'utf8'));
   expect((await place.run(['status', 'inbox/faulty.csv'])).code).toBe(0);
 });
 

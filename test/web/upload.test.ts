@@ -106,6 +106,29 @@ it('lies in the inbox under the name that was dropped, with its own ending', asy
   expect(inInbox().sort()).toEqual(['june.csv', 'june.xlsx']);
 });
 
+it('is announced on the page of the item beside the old fault until it is taken', async () => {
+  const { runtime } = place;
+  const pageNow = async (): Promise<string> => (await place.get('/item/drops/bikes/june')).body;
+  const view = { manifest: 'drops', folder: inbox, settling: [], left: [], spooled: 0, settleMs: 2000, at: Date.now() };
+  const show = (changes: object) =>
+    runtime.redis.hset(runtime.keys.inboxes, 'drops', JSON.stringify({ ...view, ...changes }));
+  const newer = 'A newer version: not live yet: waiting until the file is complete: unchanged for 2s';
+  expect(await pageNow()).not.toContain('A newer version');
+  await show({});
+  expect(await pageNow()).toContain(newer);
+  expect(await pageNow()).toContain('line 2: 3 cells');
+  await show({ left: [{ path: 'bikes/june.csv', reason: 'gives the same id as bikes/june.xlsx' }] });
+  expect(await pageNow()).toContain('A newer version: not live: ignored in the inbox: gives the same id');
+  rmSync(join(inbox, 'bikes/june.csv'));
+  await show({});
+  expect(await pageNow()).not.toContain('A newer version');
+  const settling = { key: 'drops/bikes/june', path: 'bikes/june.xlsx', bytes: 4, since: Date.now() };
+  await show({ settling: [settling] });
+  expect(await pageNow()).toContain(newer);
+  writeFileSync(join(inbox, 'bikes/june.csv'), 'a,b\n1,2\n');
+  await runtime.redis.del(runtime.keys.inboxes);
+});
+
 it('leaves nothing of a file beyond the limit', async () => {
   const { sources } = place.runtime.config;
   const limit = sources.maxBytes;

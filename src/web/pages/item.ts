@@ -60,6 +60,8 @@ interface Given {
   now: number;
   /** Of a dataset, on all its portals. */
   resources: KnownEntry[];
+  /** A newer file that is not published yet. */
+  newer?: { why: string } | null;
   act: Act;
 }
 
@@ -70,6 +72,7 @@ export const itemPage = (key: string, views: ItemView[], given: Given): Page => 
     title,
     live: html`<h1 dir="auto">${title}</h1>
 <p class="soft">${kind === 'dataset' ? 'Dataset' : html`Resource of <a href="${itemPath(parentKey(key))}">${parentKey(key)}</a>,`} <code>${key}</code></p>
+${given.newer ? html`<p class="note wait" dir="auto">A newer version: ${given.newer.why}</p>` : null}
 ${views.map((view) => viewHtml(view, given, views.length > 1))}`,
   };
 };

@@ -7,6 +7,7 @@ import { isBelow, kindOfKey } from '../../model/key.ts';
 import { targetName, targetOfName } from '../../model/redis-keys.ts';
 import { causesOf, type ReportItem, type StoredReport } from '../../model/report.ts';
 import { versionsOf } from '../../model/table-history.ts';
+import { waitingFile } from '../../service/inboxes.ts';
 import { entriesWhere, findItems, itemViews } from '../../service/items.ts';
 import { jobsOf, pausesOf, type RunningJob } from '../../service/overview.ts';
 import { type ReportFormat, reportFormats } from '../../service/report-formats.ts';
@@ -139,7 +140,8 @@ const readRoutes = (app: FastifyInstance, tools: ActionTools): void => {
     }
     const isAside = views.some(({ entry }) => entry.reason?.file !== undefined);
     const below = isAside ? uploadHtml(key, session) : null;
-    return send(reply, { ...itemPage(key, views, { ...given, resources, pauses }), below });
+    const newer = views[0] ? await waitingFile(runtime, views[0].entry) : null; // its file is the same on every portal
+    return send(reply, { ...itemPage(key, views, { ...given, resources, pauses, newer }), below });
   });
   app.get('/changes/*', async (request, reply) => {
     const key = pathPart(request, '*');
