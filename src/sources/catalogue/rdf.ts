@@ -17,6 +17,9 @@ export class Unreadable extends Error {
 /** What documents are written in, as people call it; N-Triples are Turtle, too. */
 export const syntaxes = { 'json-ld': 'JSON-LD', turtle: 'Turtle', 'rdf-xml': 'RDF/XML' };
 
+/** Elements of RDF/XML inside each other, two for each thing in a thing: the parser needs longer for each level. */
+const deepest = 100;
+
 const parsers = {
   turtle: async (bytes: Uint8Array, base: string | null): Promise<Quad[]> => {
     const { Parser } = await import('n3'); // seldom needed, like the other one
@@ -24,8 +27,21 @@ const parsers = {
   },
   'rdf-xml': async (bytes: Uint8Array, base: string | null): Promise<Quad[]> => {
     const { RdfXmlParser } = await import('rdfxml-streaming-parser');
+    let depth = 0;
+    class BoundedParser extends RdfXmlParser {
+      protected override onTag(tag: never): void {
+        depth += 1;
+        if (depth > deepest) throw this.newParseError(`elements are nested more than ${deepest} levels deep`);
+        super.onTag(tag);
+      }
+
+      protected override onCloseTag(): void {
+        depth -= 1;
+        super.onCloseTag();
+      }
+    }
     // An address that is none is a fault of its entry, not of the document.
-    const parser = new RdfXmlParser({
+    const parser = new BoundedParser({
       trackPosition: true,
       validateUri: false,
       ...(base !== null && { baseIRI: base }),
@@ -36,11 +52,7 @@ const parsers = {
 };
 
 /** Nodes by name; those without one are numbered in the order in which they are met. @throws Unreadable with its line */
-export const nodesOfRdf = async (
-  bytes: Uint8Array,
-  syntax: keyof typeof parsers,
-  base: string | null,
-): Promise<FlatNode[]> => {
+export const nodesOfRdf = async (bytes: Uint8Array, syntax: keyof typeof parsers, base: string | null) => {
   const quads = await parsers[syntax](bytes, base).catch((cause: unknown) => {
     if (!(cause instanceof Error) || cause instanceof Unreadable) throw cause;
     // Each has its own way to say where: `on line 3.`, `Line 3 column 5: …`, `3:5: …`.

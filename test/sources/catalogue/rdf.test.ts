@@ -66,6 +66,9 @@ spending.</dct:description>
 
 const text = (value: string) => ({ und: [{ value }] });
 
+const nested = (things: number): string =>
+  `${xmlHead}\n${'<dcat:Dataset><dct:isPartOf>'.repeat(things)}${'</dct:isPartOf></dcat:Dataset>'.repeat(things)}\n</rdf:RDF>`;
+
 describe('a catalogue in RDF', () => {
   it('is understood by the mapping of a data.json', async () => {
     const { wishes, skipped, remarks } = await gather(turtle, 3);
@@ -127,6 +130,11 @@ describe('a catalogue in RDF', () => {
     expect((await gather(latin)).wishes[0]?.title).toBe('Übersicht');
   });
 
+  it('may nest deeper in XML than any catalogue does', async () => {
+    const { skipped } = await gather(nested(45));
+    expect(skipped).toHaveLength(45);
+  });
+
   it('keeps all other entries where an address of one is none', async () => {
     const { wishes } = await gather(xml.replace('https://example.org/a.csv', 'https://example.org/a b.csv'));
     expect(wishes).toHaveLength(1);
@@ -147,6 +155,11 @@ describe('a catalogue in RDF', () => {
     ],
     ['UTF-8', Buffer.from(`${turtle}# \xe9`, 'latin1'), /it is not valid UTF-8/],
     ['a known encoding', xml.replace('utf-8', 'x-none'), /its encoding x-none is not known/],
+    [
+      'nested within bounds',
+      nested(5_000),
+      /^a\.json:3:1: it cannot be read as RDF\/XML: elements are nested more than 100/,
+    ],
     [
       'a dataset',
       '<?xml version="1.0"?><feed xmlns="http://www.w3.org/2005/Atom"><title>t</title></feed>',
