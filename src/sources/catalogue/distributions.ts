@@ -102,10 +102,7 @@ interface Found extends Omit<LeftOut, 'id'> {
 }
 
 /** The resources of an entry's `distribution` in their order, and those that are left out as faulty. */
-export const resourcesOf = (
-  value: unknown,
-  tools: DistributionTools,
-): { resources: ResourceSpec[]; leftOut: LeftOut[] } => {
+export const resourcesOf = (value: unknown, tools: DistributionTools) => {
   const list = isNothing(value) ? [] : [value].flat();
   const found = list.flatMap((item, index) => distribution(item, index + 1, tools) ?? []);
   const ids = idsOf(found);

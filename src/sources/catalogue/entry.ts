@@ -28,12 +28,9 @@ export interface CatalogueDataset extends DatasetSpec {
   identifier: string;
 }
 
-export interface EntryNames {
-  identifier: string | null;
-  title: string | null;
-}
+export type EntryNames = ReturnType<typeof namesOf>;
 
-export const namesOf = (value: unknown): EntryNames => {
+export const namesOf = (value: unknown) => {
   if (!isObject(value)) return { identifier: null, title: null };
   const title = Array.isArray(value.title) ? null : textOf(value.title);
   return { identifier: identifierOf(value), title: title === null ? null : oneLine(title) };

@@ -23,9 +23,7 @@ const pool = new WorkerPool<LinkedDataTask, LinkedDataAnswer>({
 type Syntax = LinkedDataTask['syntax'];
 
 /** Tells by its beginning what a document is written in, null for a data.json. `all` yields all bytes. */
-export const detectSyntax = async (
-  bytes: AsyncIterable<Uint8Array>,
-): Promise<{ syntax: Syntax | null; all: AsyncIterable<Uint8Array> }> => {
+export const detectSyntax = async (bytes: AsyncIterable<Uint8Array>) => {
   const { start, all } = await peeked(bytes, enoughToTell);
   return { syntax: syntaxOf(start.toString('utf8').replace(/^\uFEFF?\s*/, '')), all };
 };

@@ -47,23 +47,17 @@ export interface Said {
   parts: string[];
 }
 
-/** Limits on the memory that a catalogue takes. */
-export interface CatalogueLimits {
-  depth: number;
-  /** Values of one entry, counted with those inside them. */
-  entryValues: number;
-  /** Bytes of one entry, and of any text or number. */
-  entryBytes: number;
-  entries: number;
-}
-
 /** Far above what government catalogues hold (an entry may hold the detailed outline of a country), far below what exhausts memory. */
-export const catalogueLimits: CatalogueLimits = {
+export const catalogueLimits = {
   depth: 40,
+  /** Values of one entry, counted with those inside them. */
   entryValues: 2_000_000,
+  /** Bytes of one entry, and of any text or number. */
   entryBytes: 32_000_000,
   entries: 1_000_000,
 };
+
+export type CatalogueLimits = typeof catalogueLimits;
 
 const isOpening = (token: TokenType): boolean => token === TokenType.LEFT_BRACE || token === TokenType.LEFT_BRACKET;
 const isClosing = (token: TokenType): boolean => token === TokenType.RIGHT_BRACE || token === TokenType.RIGHT_BRACKET;
@@ -76,12 +70,11 @@ const isValue = (token: TokenType): boolean =>
 type PassedOver = (key: string) => void;
 
 /**
- * Yields the items of the lists `dataset` and `service` of a JSON object in UTF-8, with or without a byte order mark, and
- * those of the catalogues nested in it (`catalog`, `hasPart`), and returns what else it says. Messages name `name`: a path or
- * address.
+ * Yields the items of the lists `dataset` and `service` of a JSON object in UTF-8, and those of the catalogues nested in it
+ * (`catalog`, `hasPart`), and returns what else it says. Messages name `name`: a path or address.
  *
- * @throws CatalogueFaultError with the place where the document is not JSON, ends early, is beyond a limit, or has none of
- *   these lists; entries before that place have been yielded then.
+ * @throws CatalogueFaultError with the place, after the entries before it, where the document is not JSON, ends early, is
+ *   beyond a limit, or has none of these lists
  */
 export async function* readCatalogue(
   bytes: AsyncIterable<Uint8Array>,
@@ -96,13 +89,7 @@ export async function* readCatalogue(
   return reader.end();
 }
 
-interface Token {
-  token: TokenType;
-  value: unknown;
-  offset: number;
-}
-
-type TokenOfParser = Parameters<TokenParser['write']>[0];
+type Token = Parameters<Tokenizer['onToken']>[0];
 
 /** Keys of a catalogue under which its entries are, and further catalogues. */
 const entryLists: ReadonlySet<unknown> = new Set(['dataset', 'service']);
@@ -195,7 +182,7 @@ class EntryReader {
   #look(token: Token): void {
     const frame = this.#frames.at(-1);
     if (!frame && token.token !== TokenType.LEFT_BRACE && !this.#around.isEnded) this.#fault('it is not a JSON object');
-    this.#around.write(token as TokenOfParser);
+    this.#around.write(token);
     if (frame?.kind === 'catalogue') this.#lookIn(frame, token);
     else if (frame?.kind === 'entries' && isValue(token.token)) {
       const { line } = this.#lines.at(token.offset);
@@ -265,7 +252,7 @@ class EntryReader {
     }
     const parser = new TokenParser({ paths: ['$'] });
     parser.onValue = ({ value: whole }) => take(whole);
-    parser.write({ token, value } as TokenOfParser);
+    parser.write({ token, value });
     this.#entry = { parser, depth: 1, offset, values: 1 };
     this.#checkDepth(1);
   }
@@ -278,12 +265,12 @@ class EntryReader {
       this.#fault(`entry ${this.#count + 1} has more than ${countText(entryValues)} values`);
     if (token.offset - entry.offset > entryBytes)
       this.#fault(`entry ${this.#count + 1} is longer than ${countText(entryBytes)} bytes`);
-    entry.parser.write(token as TokenOfParser);
+    entry.parser.write(token);
     if (isOpening(token.token)) this.#checkDepth(++entry.depth);
     else if (isClosing(token.token)) entry.depth -= 1;
     if (entry.depth > 0) return;
     this.#entry = null;
-    this.#around.write(token as TokenOfParser);
+    this.#around.write(token);
   }
 
   #add(entry: Omit<CatalogueEntry, 'index'>): void {

@@ -25,11 +25,8 @@ export const textOf = (value: unknown): string | null => {
 };
 
 const firstOf = (values: readonly unknown[]): string | null => {
-  for (const value of values) {
-    const text = textOf(value);
-    if (text !== null) return text;
-  }
-  return null;
+  const texts = values.values().map(textOf);
+  return texts.find((text) => text !== null) ?? null;
 };
 
 /** What is kept of a value that no field holds: its text, else its JSON. */
