@@ -62,10 +62,7 @@ export class RedisSupervisor {
     this.#options = options;
   }
 
-  /**
-   * Uses the server that runs, or starts one; its socket is the same over restarts. Throws RedisMissingError and
-   * {@link RedisFailedError}; holds nothing then.
-   */
+  /** Uses the server that runs, or starts one, always at the same socket. Holds nothing when it throws. */
   async open(): Promise<{ how: 'adopted' | 'started'; socket: string; binary: string }> {
     const { folder } = this.#options;
     try {

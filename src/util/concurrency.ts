@@ -1,10 +1,7 @@
 // Concurrency: waiting until a signal aborts, work that is repeated, or on many items several at once, and a semaphore.
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/**
- * Waits for a shared promise without owning it: rejects with the signal's reason when that comes first. A rejection that
- * comes later is not reported as unhandled.
- */
+/** Waits for a shared promise until `signal` aborts; then it rejects with its reason, and what comes later is ignored. */
 export const abortable = <T>(shared: Promise<T>, signal: AbortSignal): Promise<T> =>
   new Promise<T>((resolve, reject) => {
     const onAbort = () => reject(signal.reason);

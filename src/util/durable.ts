@@ -48,10 +48,7 @@ export const syncFolder = async (path: string): Promise<void> => {
   }
 };
 
-/**
- * Writes `path` at once or not at all: temporary file, fsync, rename, fsync of the folder. A kill may leave the temporary
- * file, `part` on the same file system.
- */
+/** Writes `path` durably, at once or not at all. A kill may leave `part`, which is on the same file system. */
 export const writeDurably = async (
   path: string,
   content: string | AsyncIterable<Uint8Array>,
