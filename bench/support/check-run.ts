@@ -42,7 +42,7 @@ const ways: Record<string, () => Promise<number>> = {
     }),
   import: async () => {
     const cancelled = new Int32Array(new SharedArrayBuffer(4));
-    const answer = await importFile({ path, target, dialect: rfc4180, rowBytes: defaultRowBytes, cancelled });
+    const answer = await importFile({ path, target, dialect: rfc4180, cancelled });
     if (answer.kind !== 'imported') throw new Error(`not imported: ${JSON.stringify(answer)}`);
     return answer.rows;
   },

@@ -57,8 +57,8 @@ const webProblems = (document: YamlDocument, web: Record<string, unknown>): File
 
 const redisUrlFault = (address: string, written: unknown): string | null => {
   if (/\$\{/.test(address)) return null; // its variable is missing, which is reported already
-  const url = URL.parse(address);
-  if (url === null || !/^(rediss?|unix):$/.test(url.protocol))
+  const url = URL.parse(address.replace(/,[^@/?#]*(?=[/?#]|$)/, '')); // without the other nodes or sentinels
+  if (url === null || !/^(rediss?(\+sentinel)?|unix):$/.test(url.protocol))
     return 'must be an address such as `redis://host:6379`, `rediss://…` or `unix:///path/to/socket`';
   const inClear = typeof written === 'string' && !written.includes('${');
   // biome-ignore lint/suspicious/noTemplateCurlyInString: shows people the reference syntax itself

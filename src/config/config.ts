@@ -10,8 +10,8 @@ import { redacting } from './references.ts';
 import type { ConfigFile } from './schema.ts';
 import { resolveCredentials } from './source-credentials.ts';
 
-/** A portal that `start` runs itself; `password` null: the one that the portal generated. */
-export type EmbeddedPortalConfig = ReturnType<typeof embeddedPortal> & { password: string | null };
+/** A portal that `start` runs itself. */
+export type EmbeddedPortalConfig = ReturnType<typeof embeddedPortal>;
 
 /**
  * A portal of either kind. Its password is in clear, for the login; JSON.stringify, util.inspect and the log show
@@ -118,38 +118,30 @@ const resolveNotify = (file: ConfigFile['notify'], { secrets }: ResolveContext) 
   };
 };
 
-const resolvePortal = (name: string, file: PortalFile, context: ResolveContext): PortalConfig => {
-  const password = context.secrets.get(`portals.${name}.password`) ?? null;
-  return file.kind === 'remote'
-    ? remotePortal(name, {
-        ...file,
-        username: file.username ?? '',
-        password: password ?? '',
-        token: context.secrets.get(`portals.${name}.token`) ?? null,
-      })
-    : redacting({ ...embeddedPortal(name, file, context), password }, 'password');
-};
+const resolvePortal = (name: string, file: PortalFile, context: ResolveContext): PortalConfig =>
+  file.kind === 'remote' ? remotePortal(name, file, context) : embeddedPortal(name, file, context);
 
-/** A portal elsewhere from its keys, with the password in clear. */
+/** A portal elsewhere, with password and token in clear. The token takes precedence over username and password. */
 export const remotePortal = (
   name: string,
-  file: Omit<Extract<PortalFile, { kind: 'remote' }>, 'username' | 'password' | 'token'> &
-    Record<'username' | 'password', string> & { token: string | null },
+  file: Extract<PortalFile, { kind: 'remote' }>,
+  { secrets }: Pick<ResolveContext, 'secrets'>,
 ) => {
-  const { url, username, password, token, ...rest } = file;
+  const { url, username = '', password: _reference, ...rest } = file;
   const base = portalBase(name, { imports: 'serial' as const, ...defaults.remote, ...rest, username });
-  // The token takes precedence over username and password.
+  const password = secrets.get(`portals.${name}.password`) ?? '';
+  const token = secrets.get(`portals.${name}.token`) ?? null;
   return redacting({ ...base, url: normalUrl(url), password, token }, 'password', 'token');
 };
 
 const embeddedPortal = (
   name: string,
   file: Extract<PortalFile, { kind: 'embedded' }>,
-  { dir, stateDir }: ResolveContext,
+  { dir, stateDir, secrets }: ResolveContext,
 ) => {
   const given = { ...defaults.embedded, ...{ trustedProxies: [], roles: {} }, ...file };
   const { races, users, dataDir, attachWait, publicUrl, expose, password: _reference, ...rest } = given;
-  return {
+  const resolved = {
     ...portalBase(name, { imports: (races ?? rest.profile !== 'spec') ? 'serial' : 'parallel', ...rest }),
     /** Null: as the profile has it. */
     races: races ?? null,
@@ -160,7 +152,10 @@ const embeddedPortal = (
     publicUrl: publicUrl === undefined ? null : normalUrl(publicUrl),
     /** Null for all operations. */
     expose: expose ?? null,
+    /** Null: the one that the portal generated. */
+    password: secrets.get(`portals.${name}.password`) ?? null,
   };
+  return redacting(resolved, 'password');
 };
 
 const portalBase = <T extends Pick<PortalFile, 'dialect' | 'importTimeout' | 'vocabularies' | 'terms'>>(

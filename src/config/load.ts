@@ -9,7 +9,7 @@ import { recordOf } from '../util/json.ts';
 import { addressProblems, normalUrl, portalUrlFault } from './addresses.ts';
 import { type Config, type PortalConfig, remotePortal, resolveConfig } from './config.ts';
 import { redacting, resolveReferences } from './references.ts';
-import { type ConfigFile, configFileSchema } from './schema.ts';
+import { configFileSchema } from './schema.ts';
 
 interface LoadConfigOptions {
   /** `--config`, relative to `cwd`; without it `config/sluice.yaml` below `cwd` where that exists. */
@@ -32,7 +32,7 @@ export const loadConfig = async (options: LoadConfigOptions): Promise<Config> =>
   const { cwd, env } = options;
   const stateDir = resolve(cwd, options.stateDir ?? '.sluice');
   const path = findFile(options.file, cwd);
-  const { file, secrets } = path === null ? { file: {}, secrets: new Map() } : await readConfig(path, options);
+  const { file, secrets } = path === null ? { file: {}, secrets: new Map() } : await readConfig(path, env);
   const config = resolveConfig(file, { path, dir: path === null ? cwd : dirname(path), stateDir, env, secrets });
   return options.portal === undefined ? config : choosePortal(config, options.portal, options);
 };
@@ -44,10 +44,7 @@ const findFile = (asked: string | undefined, cwd: string): string | null => {
   return existsSync(usual) ? usual : null;
 };
 
-const readConfig = async (
-  path: string,
-  { env }: LoadConfigOptions,
-): Promise<{ file: ConfigFile; secrets: Map<string, string> }> => {
+const readConfig = async (path: string, env: NodeJS.ProcessEnv) => {
   const { document, problems } = await readYaml(path);
   if (document === null) throw new ConfigError(problems);
   const resolved = await resolveReferences(document, { env, dir: dirname(path) });
@@ -76,7 +73,8 @@ const choosePortal = (config: Config, wanted: string, { env, isReadOnly = false 
       hint: 'set SLUICE_USERNAME and SLUICE_PASSWORD in the environment, or name the portal in a configuration file',
     });
   const name = portalNameOf(url);
-  return withPortal(config, remotePortal(name, { kind: 'remote', url, username, password, token: null }));
+  const secrets = new Map([[`portals.${name}.password`, password]]);
+  return withPortal(config, remotePortal(name, { kind: 'remote', url, username }, { secrets }));
 };
 
 /** A portal by its name; UsageError naming the configured ones where there is none of that name. */

@@ -47,24 +47,23 @@ export const portNumber = z.int().min(0).max(65_535);
 
 const secretRule = 'must be a reference, `${NAME}` or `{file: path}`: secrets do not belong in this file';
 
+const fileThatHolds = (what: string, example: string) =>
+  z.strictObject({ file: text.meta({ description: `File that holds the ${what}.`, examples: [example] }) });
+
 /** A secret by reference: an environment variable, or a file of which one newline at the end is cut. */
 export const secret = z.union(
   [
     z.string().regex(/^\$\{[A-Za-z_][A-Za-z0-9_]*\}$/, { error: secretRule }),
-    z.strictObject({ file: text.meta({ description: 'File that holds the secret.', examples: ['portal-password'] }) }),
+    fileThatHolds('secret', 'portal-password'),
   ],
   { error: secretRule },
 );
 
 /** An address that may hold a secret, which then is a reference. */
 export const secretAddress = (example: string) =>
-  z.union(
-    [
-      text,
-      z.strictObject({ file: text.meta({ description: 'File that holds the address.', examples: ['webhook-url'] }) }),
-    ],
-    { error: `must be an address such as \`${example}\`, or \`{file: path}\`` },
-  );
+  z.union([text, fileThatHolds('address', 'webhook-url')], {
+    error: `must be an address such as \`${example}\`, or \`{file: path}\``,
+  });
 
 const byVocabulary = <T extends z.ZodType>(value: T, what: string, examples: [unknown, unknown, unknown]) =>
   z.strictObject(
@@ -86,11 +85,7 @@ const login = (passwordWords: string, usual: object = {}) =>
 
 const shared = keysOf(
   {
-    dialect: [
-      z.enum(['auto', 'entity', 'form']),
-      'Form in which the portal takes fields; detected by default.',
-      'form',
-    ],
+    dialect: [z.enum(['auto', 'entity', 'form']), 'How the portal takes fields; detected by default.', 'form'],
     importTimeout: [durationText, 'How long a datastore import may take.', '1h'],
     vocabularies: [
       byVocabulary(count, 'Number of the vocabulary of', [1, 2, 3]),
@@ -139,11 +134,7 @@ const embedded = z.strictObject({
       users: [text, 'Users file.', 'portal-users.yaml'],
       dataDir: [text, 'Its data folder; default `portal/<name>` in the state folder.', '/var/lib/sluice/portal'],
       attachWait: [durationText, 'How long the reply to an upload waits for its import.', '5s'],
-      publicUrl: [
-        baseUrl,
-        'Public address behind a proxy; with https, cookies are secure.',
-        'https://data.example.org',
-      ],
+      publicUrl: [baseUrl, 'Its address behind a proxy; with https, cookies are secure.', 'https://data.example.org'],
       trustedProxies,
       roles: [
         z.record(roleName, z.array(z.enum(permissions))),
@@ -170,11 +161,7 @@ const remote = z
     ...shared,
     ...keysOf(
       {
-        token: [
-          secret,
-          'Access token instead of a password, as a reference, if the portal supports it.',
-          '${SLUICE_TOKEN}',
-        ],
+        token: [secret, 'Access token instead of a password, as a reference, where supported.', '${SLUICE_TOKEN}'],
         concurrency: [...concurrency, 2],
         requestsPerSecond: [z.number().min(0), rateText('Without it, the rate begins at 10, rises'), 2],
       },

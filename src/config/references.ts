@@ -6,14 +6,6 @@ import { type FileProblem, unreadable } from '../model/errors.ts';
 import type { Path, YamlDocument } from '../model/yaml/document.ts';
 import { isObject, recordOf } from '../util/json.ts';
 
-interface Resolved {
-  /** The document's value with `${NAME}` replaced everywhere but in secrets, which stay references. */
-  value: unknown;
-  /** Secrets in clear by dotted path, such as `portals.city.password` and `redis.url`. */
-  secrets: Map<string, string>;
-  problems: FileProblem[];
-}
-
 const reference = /\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g;
 const maxSecretBytes = 64 * 1024;
 
@@ -32,12 +24,16 @@ const isOneOf = (patterns: readonly string[], path: Path): boolean =>
     return keys.length === path.length && keys.every((key, index) => key === '*' || key === path[index]);
   });
 
-/** Resolves every reference of `document`; files are relative to `dir`. A variable or file that is missing is a problem at its line. */
+/**
+ * Resolves every reference of `document`; files are relative to `dir`. A variable or file that is missing is a problem at its
+ * line. `value` has `${NAME}` replaced everywhere but in secrets, which stay references; `secrets` are in clear by dotted
+ * path, such as `portals.city.password` and `redis.url`.
+ */
 export const resolveReferences = async (
   document: YamlDocument,
   { env, dir }: { env: NodeJS.ProcessEnv; dir: string },
-): Promise<Resolved> => {
-  const secrets: Resolved['secrets'] = new Map();
+) => {
+  const secrets = new Map<string, string>();
   const problems: FileProblem[] = [];
   const fault = (path: PropertyKey[], message: string): null => {
     problems.push(document.problem(path, message));
@@ -53,18 +49,16 @@ export const resolveReferences = async (
     });
   const secretOf = async (value: unknown, path: PropertyKey[]): Promise<string | null> => {
     if (typeof value === 'string') return expanded(value, path);
-    const { file } = recordOf(value);
-    return typeof file === 'string'
-      ? fileText(resolve(dir, expanded(file, [...path, 'file'])), [...path, 'file'])
-      : null;
-  };
-  const fileText = async (file: string, path: PropertyKey[]): Promise<string | null> => {
+    const { file: written } = recordOf(value);
+    if (typeof written !== 'string') return null;
+    const place = [...path, 'file'];
+    const file = resolve(dir, expanded(written, place));
     try {
       const bytes = await readFile(file);
-      if (bytes.byteLength > maxSecretBytes) return fault(path, `${file} is too large for a secret`);
-      return bytes.toString('utf8').replace(/\r?\n$/, '') || fault(path, `${file} is empty`);
+      if (bytes.byteLength > maxSecretBytes) return fault(place, `${file} is too large for a secret`);
+      return bytes.toString('utf8').replace(/\r?\n$/, '') || fault(place, `${file} is empty`);
     } catch (error) {
-      return fault(path, `${file} cannot be read: ${unreadable(error).why}`);
+      return fault(place, `${file} cannot be read: ${unreadable(error).why}`);
     }
   };
   const walk = async (value: unknown, path: PropertyKey[]): Promise<unknown> => {

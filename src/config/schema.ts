@@ -41,11 +41,7 @@ const sections = {
     maxBackoff: [durationText, 'Longest delay between attempts.', '5m'],
   }),
   breaker: section('breaker', 'What happens while a portal is down.', {
-    failures: [
-      count.max(1000),
-      'Temporary errors of a portal in a row after which it is probed, and paused if the probe fails.',
-      10,
-    ],
+    failures: [count.max(1000), 'Temporary errors in a row before a portal is probed, and paused if that fails.', 10],
     probe: [durationText, 'Delay before the first probe; it doubles each time.', '30s'],
     maxProbe: [durationText, 'Longest delay between two probes.', '15m'],
   }),
@@ -68,11 +64,7 @@ const sections = {
     ],
   }),
   watch: section('watch', 'Watching for silence.', {
-    every: [
-      durationText,
-      'How often workers and watched folders give a sign of life; two missing ones are reported.',
-      '5m',
-    ],
+    every: [durationText, 'How often workers and inboxes give a sign of life; two missing ones are reported.', '5m'],
   }),
   inbox: section('inbox', 'Watched folders.', {
     settle: [durationText, 'How long a dropped file must be unchanged before it is taken.', '10s'],
@@ -98,19 +90,12 @@ const sections = {
       'Hosts and networks to allow although their addresses are not public.',
       ['data.intern.example', '10.1.0.0/16'],
     ],
-    credentials: [
-      credentialsFileSchema,
-      'Logins by host or path of a host; https only, unless an address with `http://` is written.',
-    ],
+    credentials: [credentialsFileSchema, 'Logins by host, or path of a host; https only, unless `http://` is written.'],
     maxSize: [sizeText, 'Largest file that is fetched, after decompression.', '500 MB'],
     maxRedirects: [z.int().min(0).max(20), 'Redirects that are followed; each is checked like the first address.', 2],
     connect: [durationText, 'Time to reach a server.', '5s'],
     headers: [durationText, 'Time until a reply begins.', '2m'],
-    body: [
-      durationText,
-      'Longest pause within a reply; a file may take ten times as long, and a second more for each 64 KB.',
-      '2m',
-    ],
+    body: [durationText, 'Longest pause within a reply; a file may take ten times that, and 1 s for each 64 KB.', '2m'],
     requestsPerSecond: [z.number().min(0).max(1000), 'Requests per second to one host; 0 means no limit.', 1],
     proxy: [
       z.enum(['none', 'environment']),
@@ -122,11 +107,7 @@ const sections = {
     host: [text, 'Where `sluice start` listens; outside loopback with a `password` only.', '0.0.0.0'],
     port: [portNumber, 'Port, one per service on a host; 0 picks a free one.', 4284],
     username: [text, 'User of the pages.', 'ann'],
-    password: [
-      secret,
-      'Password of the pages, as a reference; without it there is no login.',
-      { file: 'web-password' },
-    ],
+    password: [secret, 'Password of the pages, as a reference; no login without it.', { file: 'web-password' }],
     token: [
       secret,
       'Token of programs for `POST /runs` and, where there is a `password`, for `/metrics`, as a reference.',

@@ -25,10 +25,10 @@ const place = z.string().refine(
 const ownHeaders =
   /^(?:host|connection|content-.*|transfer-encoding|te|trailer|upgrade|keep-alive|expect|accept.*|range|if-.*|user-agent|proxy-.*)$/i;
 
-const headerName = z.string().regex(/^[\w!#$%&'*+.^`|~-]+$/, { error: 'is not the name of a header' });
-const loginHeader = headerName.refine((name) => !ownHeaders.test(name), {
-  error: 'is a header that sluice sets itself',
-});
+const loginHeader = z
+  .string()
+  .regex(/^[\w!#$%&'*+.^`|~-]+$/, { error: 'is not the name of a header' })
+  .refine((name) => !ownHeaders.test(name), { error: 'is a header that sluice sets itself' });
 
 const partRule = 'must hold a reference, `${NAME}`, or be one, `{file: path}`: secrets do not belong in this file';
 const headerValue = z.union([z.string().regex(/\$\{[A-Za-z_][A-Za-z0-9_]*\}/, { error: partRule }), secret], {

@@ -64,7 +64,7 @@ export const startPortalServer = async (options: PortalServerOptions) => {
     });
   }
   const seed = seedFile === undefined ? null : readSeed(seedFile);
-  const store = openStore(dataDir, roleTable);
+  const store = await openStore(dataDir, roleTable);
   const profile = profiles[options.profile ?? 'spec'];
   const { races: wanted = profile.races } = options;
   const races = wanted === false ? null : new Races(wanted === true ? {} : wanted);

@@ -1,8 +1,10 @@
 // Notices: events, their wording, and which of them form one incident.
 import { z } from 'zod';
 import { type ErrorCode, errorCodes } from '../model/errors.ts';
+import { targetName } from '../model/redis-keys.ts';
 import { dropAgain, type Reason, type StoredReport } from '../model/report.ts';
 import { defined } from '../util/json.ts';
+import { plural } from '../util/plural.ts';
 
 /** Events, each with its sentence in the documentation. */
 export const noticeEvents = {
@@ -59,7 +61,7 @@ export const noticeSchema = z.object({
 export type Notice = z.infer<typeof noticeSchema>;
 
 /** A notice about no portal, manifest, run or item but those that are given. */
-export const noticeOf = (known: Partial<Notice> & Pick<Notice, 'id' | 'event' | 'at' | 'summary'>): Notice => ({
+const noticeOf = (known: Partial<Notice> & Pick<Notice, 'id' | 'event' | 'at' | 'summary'>): Notice => ({
   ...{ portal: null, manifest: null, runId: null, items: [], more: 0 },
   ...known,
 });
@@ -76,22 +78,16 @@ export const noticeItem = (key: string, reason: Omit<Reason, 'message'>): Notice
 const meaningOf = (code: string): string =>
   Object.hasOwn(errorCodes, code) ? errorCodes[code as ErrorCode] : 'A fault of sluice itself.'; // just checked
 
-export const noticeText = ({
-  summary,
-  items,
-  more,
-  runId,
-  url,
-  ...notice
-}: Notice): { subject: string; text: string } => {
-  const ofPortal = notice.portal === null ? 'the state' : `portal ${notice.portal}`;
+export const noticeText = (notice: Notice): { subject: string; text: string } => {
+  const { summary, items, more, portal, runId, url } = notice;
+  const ofPortal = portal === null ? 'the state' : `portal ${portal}`;
   const whole = runId === null ? ofPortal : 'the run';
   const listed = items.flatMap(({ key, code, meaning, hint, line, column }) => {
     const place = line === undefined ? '' : `, line ${line}${column === undefined ? '' : `, column ${column}`}`;
     const head = [`- ${key === '' ? whole : key}: ${code}${place}`, `  ${meaning}`];
     return hint === undefined ? head : [...head, `  -> ${hint}`];
   });
-  const facts = { Time: notice.at, Portal: notice.portal, Manifest: notice.manifest, Run: runId };
+  const facts = { Time: notice.at, Portal: portal, Manifest: notice.manifest, Run: runId };
   const text = [
     ...[summary, ''],
     ...listed,
@@ -117,22 +113,20 @@ export const incidentSchema = z.object({
 export type Incident = z.infer<typeof incidentSchema>;
 
 /** One notice to send: its event, and the reasons by key. */
-export interface EventReasons {
+interface EventReasons {
   event: NoticeEvent;
   reasons: { key: string; reason: Reason }[];
 }
 
-interface Judgement {
-  /** Null when nothing is wrong any more. */
-  incident: Incident | null;
-  news: EventReasons[];
-}
-
 /**
  * Compares a report with the open incident: what was reported is reported again only once it has recovered, or as another
- * fault of a file. `isWhole`: what the report does not name is gone.
+ * fault of a file. `isWhole`: what the report does not name is gone. No incident is left when nothing is wrong any more.
  */
-export const judge = (before: Incident | null, report: StoredReport, isWhole: boolean): Judgement => {
+export const judge = (
+  before: Incident | null,
+  report: StoredReport,
+  isWhole: boolean,
+): { incident: Incident | null; news: EventReasons[] } => {
   if (before?.runId === report.runId) return { incident: before, news: [] };
   const known = before?.open ?? {};
   const faults = faultsOf(report);
@@ -150,27 +144,17 @@ export const judge = (before: Incident | null, report: StoredReport, isWhole: bo
   return { incident: null, news: before ? [{ event: 'recovered', reasons: [] }] : [] };
 };
 
-interface Fault {
-  key: string;
-  event: NoticeEvent;
-  reason: Reason;
-  /** Equal for what counts as the same fault. */
-  sign: string;
-}
+const eventsOf: Partial<Record<string, NoticeEvent>> = { quarantined: 'file-quarantined', held: 'run-held' };
 
-const faultsOf = ({ reason, items }: StoredReport): Fault[] => [
-  ...(reason ? [faultOf('', reason, reason.code === 'held' ? 'held' : 'failed')] : []),
-  ...items
-    .filter((item) => item.reason !== null)
-    .flatMap(({ key, reason, outcome }) => (reason ? [faultOf(key, reason, outcome)] : [])),
-];
-
-const faultOf = (key: string, reason: Reason, outcome: string): Fault => {
-  const { code, line = '', column = '' } = reason;
-  if (outcome === 'quarantined')
-    return { key, reason, event: 'file-quarantined', sign: `file-quarantined ${code} ${line} ${column}` };
-  const event = outcome === 'held' ? 'run-held' : 'run-failed';
-  return { key, reason, event, sign: event };
+/** The run as a whole, and items; `sign` is equal for what counts as the same fault. */
+const faultsOf = ({ reason: ofRun, items }: StoredReport) => {
+  const run = { key: '', reason: ofRun, outcome: ofRun?.code === 'held' ? 'held' : 'failed' };
+  return [run, ...items].flatMap(({ key, reason, outcome }) => {
+    if (reason === null) return [];
+    const { code, line = '', column = '' } = reason;
+    const event = eventsOf[outcome] ?? 'run-failed';
+    return [{ key, reason, event, sign: event === 'file-quarantined' ? `${event} ${code} ${line} ${column}` : event }];
+  });
 };
 
 const remaining = (known: Incident['open'], report: StoredReport, isWhole: boolean): Incident['open'] => {
@@ -179,4 +163,65 @@ const remaining = (known: Incident['open'], report: StoredReport, isWhole: boole
   // A run that was planned shows that the target as a whole works, even if it was limited.
   const gone = (key: string): boolean => named.has(key) || (key === '' && report.reason === null);
   return Object.fromEntries(Object.entries(known).filter(([key]) => !gone(key)));
+};
+
+/** The notice of one kind of news of a run; `before` is the incident until then. */
+export const runNotice = (report: StoredReport, news: EventReasons, before: Incident | null): Notice => {
+  const { runId, portal, manifest, endedAt: at } = report;
+  const { event, reasons } = news;
+  const summary = `${targetName(report)}: ${runSummary(news, before)}`;
+  const items = reasons.slice(0, listedItems).map(({ key, reason }) => noticeItem(key, reason));
+  const more = reasons.length - items.length;
+  return { id: `${runId}.${event}`, event, at, portal, manifest, runId, summary, items, more };
+};
+
+const said: Partial<Record<EventReasons['event'], [noun: string, did: string, run: string]>> = {
+  'run-failed': ['item', 'failed', 'the run failed'],
+  'run-held': ['item', 'held', 'the run is held'],
+  'file-quarantined': ['file', 'quarantined', 'the run quarantined'],
+};
+
+const runSummary = ({ event, reasons }: EventReasons, before: Incident | null): string => {
+  const [noun, did, run] = said[event] ?? [];
+  if (noun === undefined) return `recovered; failing since ${before?.since ?? 'earlier'}`;
+  return reasons.some(({ key }) => key === '') ? `${run}` : `${plural(reasons.length, noun)} ${did}`;
+};
+
+type Paused = { reason: Reason; since: number };
+
+/** The pause of a portal, null while it works, and the one that it had before. Times in Unix milliseconds. */
+export interface Pauses {
+  pause: Paused | null;
+  last: (Paused & { until: number }) | null;
+}
+
+/** The notice that a portal was paused or works again, with a sign of it; null where that of `before` says the same. */
+export const judgePortal = (portal: string, { pause, last }: Pauses, before: string | null) => {
+  const sign = pause ? `paused ${pause.since} ${pause.reason.code}` : 'resumed';
+  if (sign === before) return null;
+  if (pause) {
+    const summary = `portal ${portal} is paused until ${pauseEnds[pause.reason.code] ?? 'it answers again'}`;
+    const notice = portalNotice(portal, 'portal-paused', pause.since, summary);
+    return { sign, notice: { ...notice, items: [noticeItem('', pause.reason)] } };
+  }
+  if (last === null || before === null) return null; // a pause that nobody was told of is nothing to resume from
+  const summary = `portal ${portal} works again; it was paused since ${new Date(last.since).toISOString()}`;
+  return { sign, notice: portalNotice(portal, 'portal-resumed', last.until, summary) };
+};
+
+const portalNotice = (portal: string, event: Notice['event'], ms: number, summary: string): Notice =>
+  noticeOf({ id: `${portal}.${event}.${ms}`, event, at: new Date(ms).toISOString(), portal, summary });
+
+const pauseEnds: Partial<Record<string, string>> = {
+  'portal-login': 'its login is corrected',
+  paused: 'an operator resumes it',
+};
+
+/** The notice that the state takes no more data, or takes it again (`fault` null). */
+export const stateNotice = (fault: Reason | null): Notice => {
+  const event = fault ? 'state-full' : 'state-full-ended';
+  const now = new Date();
+  const summary = fault ? 'the state takes no more data: work waits' : 'the state takes data again: work goes on';
+  const items = fault ? [noticeItem('', fault)] : [];
+  return noticeOf({ id: `${event}.${now.getTime()}`, event, at: now.toISOString(), summary, items });
 };

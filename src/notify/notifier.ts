@@ -5,21 +5,10 @@ import type { NotifyConfig } from '../config/config.ts';
 import { NoticeFailedError } from '../model/errors.ts';
 import type { Log } from '../model/log.ts';
 import { type RedisKeys, targetName } from '../model/redis-keys.ts';
-import { isSuccess, type Reason, type StoredReport } from '../model/report.ts';
+import { isSuccess, type StoredReport } from '../model/report.ts';
 import type { ManifestNotify } from '../sources/manifest/schema.ts';
-import { plural } from '../util/plural.ts';
 import { type Post, sendEmail, sendWebhook } from './channels.ts';
-import {
-  type EventReasons,
-  type Incident,
-  incidentSchema,
-  judge,
-  listedItems,
-  type Notice,
-  noticeItem,
-  noticeOf,
-  noticeSchema,
-} from './notice.ts';
+import { incidentSchema, judge, judgePortal, type Notice, noticeSchema, type Pauses, runNotice } from './notice.ts';
 
 /** One notice to one channel, as it waits in the queue. Recipients are null where the configuration names them. */
 const noticeJobSchema = z.discriminatedUnion('channel', [
@@ -45,8 +34,6 @@ export interface ManifestFacts {
   /** True when the report covers the whole target. */
   isWhole: boolean;
 }
-
-type Paused = { reason: Reason; since: number };
 
 const nobody: ManifestNotify = { email: null, webhook: null };
 
@@ -80,20 +67,14 @@ export class Notifier {
   }
 
   /** Reports that a portal was paused or works again, each once; every worker calls it repeatedly. */
-  async portalState(
-    portal: string,
-    { pause, last }: { pause: Paused | null; last: (Paused & { until: number }) | null },
-  ): Promise<void> {
+  async portalState(portal: string, pauses: Pauses): Promise<void> {
     if (!this.#hasChannel(nobody)) return;
     const { redis, keys } = this.#parts;
     const field = `@${portal}`;
-    const before = await redis.hget(keys.incidents, field); // what was sent last
-    const now = pause ? `paused ${pause.since} ${pause.reason.code}` : 'resumed';
-    // A pause that ended before anybody told of it is nothing to resume from.
-    if (now === before || !(pause ?? (last && before))) return;
-    if (pause) await this.#send(pausedNotice(portal, pause), nobody);
-    else if (last) await this.#send(resumedNotice(portal, last), nobody);
-    await redis.hset(keys.incidents, field, now);
+    const news = judgePortal(portal, pauses, await redis.hget(keys.incidents, field));
+    if (news === null) return;
+    await this.#send(news.notice, nobody);
+    await redis.hset(keys.incidents, field, news.sign);
   }
 
   /** Delivers one queued notice; only addresses in the configuration get signatures and may be internal. */
@@ -102,15 +83,13 @@ export class Notifier {
     const { webhook, email } = this.#parts.config;
     if (job.channel === 'email') {
       if (!email) throw notHere('notify.email');
-      await sendEmail(job.notice, email, job.to ?? email.to);
-      return;
+      return sendEmail(job.notice, email, job.to ?? email.to);
     }
-    if (job.url !== null && job.url !== webhook?.url) {
-      await sendWebhook(job.notice, { url: job.url, secret: null, post: this.#parts.post }, signal);
-      return;
-    }
-    if (!webhook) throw notHere('notify.webhook');
-    await sendWebhook(job.notice, webhook, signal);
+    const { url, notice } = job;
+    const isOfManifest = url !== null && url !== webhook?.url;
+    const receiver = isOfManifest ? { url, secret: null, post: this.#parts.post } : webhook;
+    if (!receiver) throw notHere('notify.webhook');
+    return sendWebhook(notice, receiver, signal);
   }
 
   #hasChannel({ email, webhook }: ManifestNotify): boolean {
@@ -158,58 +137,3 @@ const notHere = (key: string): NoticeFailedError =>
   new NoticeFailedError(`the configuration of this worker has no ${key}, but a notice for it waits`, {
     hint: 'give all workers of one Redis the same notify settings',
   });
-
-const runNotice = (report: StoredReport, news: EventReasons, before: Incident | null): Notice => ({
-  id: `${report.runId}.${news.event}`,
-  event: news.event,
-  at: report.endedAt,
-  portal: report.portal,
-  manifest: report.manifest,
-  runId: report.runId,
-  summary: `${targetName(report)}: ${runSummary(news, before)}`,
-  items: news.reasons.slice(0, listedItems).map(({ key, reason }) => noticeItem(key, reason)),
-  more: Math.max(0, news.reasons.length - listedItems),
-});
-
-const said: Partial<Record<EventReasons['event'], [noun: string, did: string, run: string]>> = {
-  'run-failed': ['item', 'failed', 'the run failed'],
-  'run-held': ['item', 'held', 'the run is held'],
-  'file-quarantined': ['file', 'quarantined', 'the run quarantined'],
-};
-
-const runSummary = ({ event, reasons }: EventReasons, before: Incident | null): string => {
-  const [noun, did, run] = said[event] ?? [];
-  if (noun === undefined) return `recovered; failing since ${before?.since ?? 'earlier'}`;
-  return reasons.some(({ key }) => key === '') ? `${run}` : `${plural(reasons.length, noun)} ${did}`;
-};
-
-const portalNotice = (portal: string, event: Notice['event'], ms: number, summary: string): Notice =>
-  noticeOf({ id: `${portal}.${event}.${ms}`, event, at: new Date(ms).toISOString(), portal, summary });
-
-export const stateNotice = (fault: Reason | null): Notice => {
-  const event = fault ? 'state-full' : 'state-full-ended';
-  const at = new Date().toISOString();
-  const summary = fault ? 'the state takes no more data: work waits' : 'the state takes data again: work goes on';
-  return noticeOf({
-    id: `${event}.${Date.parse(at)}`,
-    event,
-    at,
-    summary,
-    items: fault ? [noticeItem('', fault)] : [],
-  });
-};
-
-const pauseEnds: Partial<Record<string, string>> = {
-  'portal-login': 'its login is corrected',
-  paused: 'an operator resumes it',
-};
-
-const pausedNotice = (portal: string, { reason, since }: Paused): Notice => {
-  const summary = `portal ${portal} is paused until ${pauseEnds[reason.code] ?? 'it answers again'}`;
-  return { ...portalNotice(portal, 'portal-paused', since, summary), items: [noticeItem('', reason)] };
-};
-
-const resumedNotice = (portal: string, { since, until }: { since: number; until: number }): Notice => {
-  const summary = `portal ${portal} works again; it was paused since ${new Date(since).toISOString()}`;
-  return portalNotice(portal, 'portal-resumed', until, summary);
-};

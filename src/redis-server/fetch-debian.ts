@@ -6,21 +6,17 @@ import { delimiter, join } from 'node:path';
 import { isErrno } from '../util/durable.ts';
 import { makeFolder } from '../util/make-folder.ts';
 
-/** The programs of the host that the route needs. */
-type DebianTools = { aptGet: string; dpkg: string };
-
-/** Where to fetch into (the server ends in `<folder>/server/redis-server`), and with what. */
-type FetchOptions = { folder: string; env: NodeJS.ProcessEnv; tools: DebianTools };
+/** Where to fetch into (the server ends in `<folder>/server/redis-server`), and the environment of apt-get and dpkg. */
+type FetchOptions = { folder: string; env: NodeJS.ProcessEnv };
 
 /** It holds the server: its checkers and the server are one program that looks at the name it is run by. */
 const serverPackage = 'redis-tools';
 
-/** The tools of this host, or the sentence that says why the route is not open here. */
-export const debianRoute = async (env: NodeJS.ProcessEnv): Promise<DebianTools | string> => {
-  const [aptGet] = await findOnPath('apt-get', env);
-  const [dpkg] = await findOnPath('dpkg', env);
-  if (aptGet !== undefined && dpkg !== undefined) return { aptGet, dpkg };
-  return `not a Debian-like host (${aptGet === undefined ? 'apt-get' : 'dpkg'} is not on PATH)`;
+/** Why nothing can be fetched on this host; null where it can. */
+export const debianObstacle = async (env: NodeJS.ProcessEnv): Promise<string | null> => {
+  for (const name of ['apt-get', 'dpkg'])
+    if ((await findOnPath(name, env)).length === 0) return `not a Debian-like host (${name} is not on PATH)`;
+  return null;
 };
 
 /**
@@ -45,7 +41,7 @@ export const fetchFromDebian = async (options: FetchOptions): Promise<{ path: st
 type Apt = (args: string[]) => Promise<ToolResult>;
 
 /** An apt-get that writes below `work` only; hooks of the host are cleared, its sources, proxies and installed packages kept. */
-const privateApt = async (work: string, { env, tools }: FetchOptions): Promise<Apt> => {
+const privateApt = async (work: string, { env }: FetchOptions): Promise<Apt> => {
   for (const name of ['lists/partial', 'archives/partial', 'log', 'server/root']) await makeFolder(join(work, name));
   // As root, apt would download as its own user, who cannot enter a private folder.
   const settings = `
@@ -68,7 +64,7 @@ Acquire::https::Timeout "30";
 `;
   await writeFile(join(work, 'apt.conf'), settings);
   return (args) =>
-    runTool(tools.aptGet, ['-q', '-c', join(work, 'apt.conf'), ...args], {
+    runTool('apt-get', ['-q', '-c', join(work, 'apt.conf'), ...args], {
       cwd: work,
       env: { ...env, LC_ALL: 'C', DEBIAN_FRONTEND: 'noninteractive' },
       timeoutMs: 180_000,
@@ -76,14 +72,14 @@ Acquire::https::Timeout "30";
 };
 
 /** Downloads the packages and unpacks them below `server/root`; null, or what failed. */
-const download = async (work: string, apt: Apt, { env, tools }: FetchOptions): Promise<string | null> => {
+const download = async (work: string, apt: Apt, { env }: FetchOptions): Promise<string | null> => {
   const options = ['--download-only', '--reinstall', '--no-install-recommends', '--yes'];
   const got = await apt(['install', ...options, serverPackage]);
   const debs = (await readdir(join(work, 'archives'))).filter((name) => name.endsWith('.deb'));
   if (got.code !== 0 || debs.length === 0) return `apt-get install ${serverPackage}: ${lastWords(got)}`;
   for (const file of debs) {
     const paths = [join(work, 'archives', file), join(work, 'server/root')];
-    const unpacked = await runTool(tools.dpkg, ['-x', ...paths], { env, timeoutMs: 60_000 });
+    const unpacked = await runTool('dpkg', ['-x', ...paths], { env, timeoutMs: 60_000 });
     if (unpacked.code !== 0) return `dpkg -x ${file}: ${lastWords(unpacked)}`;
   }
   return null;

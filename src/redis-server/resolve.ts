@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path';
 import { RedisMissingError } from '../model/errors.ts';
 import type { Log } from '../model/log.ts';
 import { isNewEnough, oldestRedis, parseVersionLine, type ServerVersion } from '../state/redis/connection.ts';
-import { debianRoute, fetchFromDebian, findOnPath, runTool } from './fetch-debian.ts';
+import { debianObstacle, fetchFromDebian, findOnPath, runTool } from './fetch-debian.ts';
 
 /** A server program that is new enough. */
 type RedisBinary = ServerVersion & { path: string };
@@ -25,61 +25,49 @@ export interface ResolveOptions {
  * everything tried and what was wrong with it.
  */
 export const resolveBinary = async (options: ResolveOptions): Promise<RedisBinary> => {
-  const { folder, env, log } = options;
   const tried: string[] = [];
-  /** The program at a path when it can be used; notes what is wrong with it otherwise. */
-  const usable = async (path: string, what = path): Promise<RedisBinary | null> => {
-    const verdict = await judge(path, env);
+  for await (const { path, what = path } of candidates(options, tried)) {
+    const verdict = await judge(path, options.env);
     if (typeof verdict !== 'string') return verdict;
     tried.push(`${what}: ${verdict}`);
-    return null;
-  };
-  const given = env.REDIS_SERVER_BIN;
-  if (given) {
-    const found = await usable(resolve(given), `REDIS_SERVER_BIN (${given})`);
-    if (found !== null) return found;
-    log.warn({ path: given, reason: tried.at(-1) }, 'ignored REDIS_SERVER_BIN');
-  } else tried.push('REDIS_SERVER_BIN: not set');
-  for (const name of ['redis-server', 'valkey-server']) {
-    const paths = await findOnPath(name, env);
-    if (paths.length === 0) tried.push(`${name}: not on PATH`);
-    for (const path of paths) {
-      const found = await usable(path);
-      if (found !== null) return found;
-    }
   }
-  const unpacked = await usable(join(folder, 'server', 'redis-server'), `unpacked earlier in ${folder}`);
-  if (unpacked !== null) return unpacked;
-  const fetched = await fetchServer(options);
-  const found = 'path' in fetched ? await usable(fetched.path, 'fetching one with apt-get') : null;
-  if (found !== null) {
-    log.info({ path: found.path, version: found.version }, 'fetched a Redis server');
-    return found;
-  }
-  if ('failure' in fetched) tried.push(fetched.failure);
   throw new RedisMissingError(
     [`no Redis server (${oldestRedis} or newer) was found; tried:`, ...tried.map((line) => `  - ${line}`)].join('\n'),
     { hint: `${howToInstall()}, or set REDIS_URL to a running Redis, or REDIS_SERVER_BIN to a redis-server program` },
   );
 };
 
+/** The programs to try, in their order; goes on where one cannot be used. Notes in `tried` where there is none. */
+async function* candidates(
+  { folder, allowFetch, env, log, report }: ResolveOptions,
+  tried: string[],
+): AsyncGenerator<{ path: string; what?: string }> {
+  const given = env.REDIS_SERVER_BIN;
+  if (given) {
+    yield { path: resolve(given), what: `REDIS_SERVER_BIN (${given})` };
+    log.warn({ path: given, reason: tried.at(-1) }, 'ignored REDIS_SERVER_BIN');
+  } else tried.push('REDIS_SERVER_BIN: not set');
+  for (const name of ['redis-server', 'valkey-server']) {
+    const paths = await findOnPath(name, env);
+    if (paths.length === 0) tried.push(`${name}: not on PATH`);
+    for (const path of paths) yield { path };
+  }
+  yield { path: join(folder, 'server', 'redis-server'), what: `unpacked earlier in ${folder}` };
+  const obstacle = allowFetch ? await debianObstacle(env) : 'disabled (redis.fetch: false)';
+  if (obstacle !== null) return void tried.push(`fetching one: ${obstacle}`);
+  log.info({ folder }, 'no redis-server on this host: fetching one from the Debian archive');
+  report?.(`no redis-server on this host: fetching one from the Debian archive into ${folder}, once`);
+  const fetched = await fetchFromDebian({ folder, env });
+  if ('failure' in fetched) return void tried.push(`fetching one with apt-get: ${fetched.failure}`);
+  log.info({ path: fetched.path }, 'fetched a Redis server');
+  yield { path: fetched.path, what: 'fetching one with apt-get' };
+}
+
 const howToInstall = (): string => {
   if (process.platform === 'darwin') return 'install Redis with `brew install redis`';
   if (process.platform === 'win32')
     return 'run sluice in WSL or in Docker, because Redis does not run on Windows itself';
   return 'install the package redis-server (valkey-server, redis) of your distribution';
-};
-
-/** Fetches a server where that is allowed and possible; else says why not. */
-const fetchServer = async (options: ResolveOptions): Promise<{ path: string } | { failure: string }> => {
-  const { folder, allowFetch, env, log, report } = options;
-  if (!allowFetch) return { failure: 'fetching one: disabled (redis.fetch: false)' };
-  const route = await debianRoute(env);
-  if (typeof route === 'string') return { failure: `fetching one: ${route}` };
-  log.info({ folder }, 'no redis-server on this host: fetching one from the Debian archive');
-  report?.(`no redis-server on this host: fetching one from the Debian archive into ${folder}, once`);
-  const outcome = await fetchFromDebian({ folder, env, tools: route });
-  return 'failure' in outcome ? { failure: `fetching one with apt-get: ${outcome.failure}` } : outcome;
 };
 
 const judge = async (path: string, env: NodeJS.ProcessEnv): Promise<RedisBinary | string> => {

@@ -1,5 +1,5 @@
 // `redis.pid` and the socket of the embedded Redis: which server uses a state folder, and where.
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { lstat, readFile, realpath, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -76,11 +76,7 @@ const fits = (path: string): boolean => Buffer.byteLength(path) <= longestPath;
 export const chooseSocket = async (folder: string, temporary = tmpdir()): Promise<string> => {
   const near = join(folder, 'redis.sock');
   if (fits(near)) return near;
-  const hash = createHash('sha256')
-    .update(await realpath(folder))
-    .digest('hex')
-    .slice(0, 16);
-  const name = `sluice-${process.getuid?.() ?? 'user'}-${hash}`;
+  const name = `sluice-${process.getuid?.() ?? 'user'}-${hash('sha256', await realpath(folder)).slice(0, 16)}`;
   const far = join(temporary, name, 'redis.sock');
   return fits(far) ? far : join('/tmp', name, 'redis.sock');
 };

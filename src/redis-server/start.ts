@@ -42,7 +42,8 @@ export const startServer = async (
 ): Promise<ProcessMark> => {
   const { folder, binary, socket, env } = settings;
   await makeFolder(dataIn(folder), 0o700);
-  await setLogAside(logIn(folder));
+  const { size = 0 } = (await stat(logIn(folder)).catch(() => null)) ?? {};
+  if (size > largestLog) await rename(logIn(folder), `${logIn(folder)}.1`);
   await rm(socket, { force: true });
   const log = await open(logIn(folder), 'a', 0o600);
   const { size: logStart } = await log.stat();
@@ -137,18 +138,10 @@ const stopGroup = async (leader: ProcessMark): Promise<void> => {
   }
 };
 
-const setLogAside = async (logFile: string): Promise<void> => {
-  const facts = await stat(logFile).catch(() => null);
-  if (facts !== null && facts.size > largestLog) await rename(logFile, `${logFile}.1`);
-};
-
 const failure = async (settings: ServerSettings, logStart: number, cause: unknown): Promise<RedisFailedError> => {
   const logFile = logIn(settings.folder);
   const bytes = await readFile(logFile).catch(() => Buffer.alloc(0));
-  const end = bytes
-    .subarray(Math.max(logStart, bytes.length - 4096))
-    .toString('utf8')
-    .trim();
+  const end = bytes.toString('utf8', Math.max(logStart, bytes.length - 4096)).trim();
   const tail = end.split('\n').slice(-8).join('\n');
   const why = errorMessage(cause);
   const shownTail = tail === '' ? 'its log is empty' : `the end of its log (${logFile}):\n${tail}`;

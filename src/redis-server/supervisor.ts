@@ -166,8 +166,8 @@ export class RedisSupervisor {
     const { folder, env, log } = this.#options;
     // A server is fetched once for each user, into the state folder where the user has no cache.
     const cache = userCache(env);
-    const found = await resolveBinary({ ...this.#options, folder: cache === null ? folder : join(cache, 'redis') });
-    const { path: binary, name, version } = found;
+    const place = cache === null ? folder : join(cache, 'redis');
+    const { path: binary, name, version } = await resolveBinary({ ...this.#options, folder: place });
     await makeSocketFolder(socket, folder);
     const record = async (server: ProcessMark | null): Promise<void> => {
       this.#record = { server, socket, binary };

@@ -2,7 +2,7 @@
 import { hostname } from 'node:os';
 import { machineFault, reasonOf, StateFullError } from '../model/errors.ts';
 import type { Reason } from '../model/report.ts';
-import { stateNotice } from '../notify/notifier.ts';
+import { stateNotice } from '../notify/notice.ts';
 import { liveWorkers } from '../queue/heartbeat.ts';
 import { repeat } from '../util/concurrency.ts';
 import type { Connections } from './connections.ts';

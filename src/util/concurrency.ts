@@ -47,23 +47,13 @@ export const eachAtOnce = async <T, R>(
   atOnce: number,
   work: (each: T) => Promise<R>,
 ): Promise<R[]> => {
-  const items = Iterator.from(all);
+  const items = Iterator.from(all).map((each, at) => ({ each, at })); // a failure ends it for all
   const results: R[] = [];
-  const failures: unknown[] = [];
-  let count = 0;
   const go = async (): Promise<void> => {
-    for (let each = items.next(); !each.done && failures.length === 0; each = items.next()) {
-      const at = count++;
-      await work(each.value).then(
-        (result) => {
-          results[at] = result;
-        },
-        (error: unknown) => failures.push(error),
-      );
-    }
+    for (const { each, at } of items) results[at] = await work(each);
   };
-  await Promise.all(Array.from({ length: atOnce }, go));
-  if (failures.length > 0) throw failures[0];
+  const turns = Array.from({ length: atOnce }, go);
+  await Promise.all(turns).finally(() => Promise.allSettled(turns));
   return results;
 };
 
@@ -85,16 +75,12 @@ export class Semaphore {
     }
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const onAbort = (): void => {
-      this.#waiting.delete(onFree);
+      this.#waiting.delete(resolve);
       reject(signal.reason);
     };
-    const onFree = (): void => {
-      signal.removeEventListener('abort', onAbort);
-      resolve();
-    };
-    this.#waiting.add(onFree);
+    this.#waiting.add(resolve);
     signal.addEventListener('abort', onAbort, { once: true });
-    return promise;
+    return promise.finally(() => signal.removeEventListener('abort', onAbort));
   }
 
   /** Gives a slot to the one that has waited longest, unless slots are owed to {@link remove}. */

@@ -33,19 +33,14 @@ export const sha256Of = async (path: string): Promise<string> => {
 
 /** Resolves when the bytes of a file, or the names in a folder, are on disk. */
 export const sync = async (path: string): Promise<void> => {
-  const file = await open(path);
-  await file.sync().finally(() => file.close());
+  await using file = await open(path);
+  await file.sync();
 };
 
 /** Makes the names in a folder survive a power cut; file systems that cannot sync folders are left alone. */
 export const syncFolder = async (path: string): Promise<void> => {
-  const handle = await unless(open(path, 'r'), ['EISDIR', 'EACCES', 'EPERM'], null);
-  if (handle === null) return;
-  try {
-    await unless(handle.sync(), ['EINVAL', 'EPERM', 'ENOTSUP', 'EIO'], undefined);
-  } finally {
-    await handle.close();
-  }
+  await using folder = await unless(open(path), ['EISDIR', 'EACCES', 'EPERM'], null);
+  if (folder !== null) await unless(folder.sync(), ['EINVAL', 'EPERM', 'ENOTSUP', 'EIO'], undefined);
 };
 
 /** Writes `path` durably, at once or not at all. A kill may leave `part`, which is on the same file system. */

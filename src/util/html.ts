@@ -44,15 +44,7 @@ export const html = (strings: TemplateStringsArray, ...parts: readonly Part[]): 
 export const trusted = (text: string): Html => new Html(text);
 
 /** A whole page: what its head has beside the title, and its body. */
-export const documentHtml = ({
-  title,
-  head,
-  body,
-}: {
-  title: string;
-  head: Part;
-  body: Part;
-}): Html => html`<!DOCTYPE html>
+export const documentHtml = (title: string, head: Part, body: Part): Html => html`<!DOCTYPE html>
 <html lang="en" dir="ltr">
 <head>
 <meta charset="utf-8">

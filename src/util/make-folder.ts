@@ -1,5 +1,4 @@
 // Folders, made with those above them.
-import { existsSync, mkdirSync } from 'node:fs';
 import { mkdir, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { isErrno } from './durable.ts';
@@ -18,23 +17,10 @@ export const makeFolder = async (path: string, mode?: number): Promise<string | 
     if (!isErrno(error, 'ENOENT') || dirname(path) === path) throw error;
   }
   const made = await makeFolder(dirname(path), mode);
-  try {
-    await mkdir(path, mode);
-  } catch (error) {
+  await mkdir(path, mode).catch(async (error: unknown) => {
     if (!(await isFolder(path))) throw error; // another process may have made it just now
-  }
+  });
   return made ?? path;
 };
 
 const isFolder = async (path: string): Promise<boolean> => (await stat(path).catch(() => null))?.isDirectory() === true;
-
-/** As {@link makeFolder}, before the event loop has anything else to do. */
-export const makeFolderSync = (path: string): void => {
-  if (existsSync(path)) return;
-  makeFolderSync(dirname(path));
-  try {
-    mkdirSync(path);
-  } catch (error) {
-    if (!existsSync(path)) throw error;
-  }
-};

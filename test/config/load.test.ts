@@ -180,6 +180,20 @@ describe('what a file becomes', () => {
     const socket = 'unix:///run/redis/redis.sock';
     expect((await load(`redis: { url: "${socket}" }`, {})).redis.url).toBe(socket);
   });
+
+  it.each([
+    'redis://one:6379,two:6379,three:6379',
+    'redis://one,two/0',
+    'redis+sentinel://one:26379,two:26379/mymaster',
+    'rediss+sentinel://one/mymaster/2',
+  ])('redis.url may name a cluster or sentinels: %s', async (url) => {
+    expect((await load(`redis: { url: "${url}" }`, {})).redis.url).toBe(url);
+    const secret = url.replace('//', '//:${RP}@');
+    expect((await load(`redis: { url: "${secret}" }`, { RP: 'p%2Cw' })).redis.url).toBe(url.replace('//', '//:p%2Cw@'));
+    const inClear = url.replace('//', '//user:hunter,2@');
+    const problems = await problemsOf(load(`redis: { url: "${inClear}" }`));
+    expect(problems).toEqual([expect.stringContaining('redis.url: a password must be a reference')]);
+  });
 });
 
 describe('secrets', () => {

@@ -2,7 +2,7 @@
 // whoever waits can stop waiting.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { AdaptiveSlots, abortable, repeat, Semaphore } from '../../src/util/concurrency.ts';
+import { AdaptiveSlots, abortable, eachAtOnce, repeat, Semaphore } from '../../src/util/concurrency.ts';
 
 const never = new AbortController().signal;
 
@@ -27,6 +27,43 @@ describe('repeated work', () => {
     const ended = turns;
     await new Promise((done) => setTimeout(done, 20));
     expect([most, running, turns, failures.length]).toEqual([1, 0, ended, ended]);
+  });
+});
+
+describe('work on many items', () => {
+  it('has its results in the order of the items, and is never on more of them than it may', async () => {
+    let [running, most] = [0, 0];
+    const work = async (turns: number): Promise<number> => {
+      most = Math.max(most, ++running);
+      for (let turn = 0; turn < turns; turn += 1) await sleep(0);
+      running -= 1;
+      return turns;
+    };
+    expect(await eachAtOnce(new Set([9, 1, 5, 2]).values(), 2, work)).toEqual([9, 1, 5, 2]);
+    expect([most, await eachAtOnce([], 2, work)]).toEqual([2, []]);
+  });
+
+  it('begins no other after a failure, waits for what is in progress, and fails as the first did', async () => {
+    const begun: string[] = [];
+    const ended: string[] = [];
+    const second = Promise.withResolvers<void>();
+    const work = async (name: string): Promise<void> => {
+      begun.push(name);
+      if (name === 'b') {
+        await sleep(0);
+        second.resolve();
+        throw new Error('b failed');
+      }
+      await second.promise;
+      await sleep(5);
+      ended.push(name);
+      if (name === 'a') throw new Error('a failed later');
+    };
+    await expect(eachAtOnce(['a', 'b', 'c', 'd', 'e'], 3, work)).rejects.toThrow('b failed');
+    expect([begun, ended]).toEqual([
+      ['a', 'b', 'c'],
+      ['a', 'c'],
+    ]);
   });
 });
 

@@ -4,20 +4,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { reasonOf } from '../../model/errors.ts';
 import type { Log } from '../../model/log.ts';
 import type { Reason } from '../../model/report.ts';
-import { defaultRowBytes } from '../../tables/scan/dialect.ts';
 import { escapeHtml } from '../../util/html.ts';
 import { WorkerPool } from '../../util/worker-pool.ts';
 import { Refusal } from '../refusal.ts';
 import type { ImportAnswer, ImportTask } from './import-worker.ts';
-import {
-  type AnswerBudget,
-  answerLength,
-  planSearch,
-  type SearchAnswer,
-  type SearchWish,
-  searchAnswerOf,
-  searchRefused,
-} from './query.ts';
+import { answerLength, planSearch, type SearchAnswer, type SearchQuery, searchAnswer, searchRefused } from './query.ts';
 import {
   type AttachedFile,
   changedConfiguration,
@@ -43,15 +34,6 @@ export interface DatastoreOptions {
   pickUpMs?: number;
   /** Runs work in a durable transaction, shared with other writers. */
   write: <T>(work: () => T) => Promise<T>;
-}
-
-export interface SearchQuery extends SearchWish {
-  nid: string;
-  resourceUuid: string;
-  /** Shared by the searches of one request; that of one answer when absent. */
-  budget?: AnswerBudget;
-  /** True for accounts with the right to lists of any length; false when absent. */
-  isUnlimited?: boolean;
 }
 
 interface RunningImport {
@@ -195,14 +177,9 @@ export class Datastore {
     });
     if (found === null) return this.search(query); // its table was replaced before it could be opened
     budget.left -= found.length;
-    return searchAnswerOf({
-      success: true,
-      columns: fields,
-      resourceUuid,
-      limit: found.isCut ? found.records.length : limit,
-      total: found.total ?? table.rows,
-      records: found.records,
-    });
+    const { records, isCut, total } = found;
+    const result = { limit: isCut ? records.length : limit, total: total ?? table.rows, records };
+    return searchAnswer(resourceUuid, fields, result);
   }
 
   /**
@@ -249,7 +226,6 @@ export class Datastore {
       path: record.path,
       target: this.#files.path(file),
       dialect: dialectOf(record.configuration, record.mime),
-      rowBytes: defaultRowBytes,
     });
     const running: RunningImport = { record, file, done: Promise.resolve(), cancel };
     this.#running.set(nid, running);

@@ -16,7 +16,6 @@ export interface ImportTask {
   /** The SQLite file to make; it does not exist yet. */
   target: string;
   dialect: TableDialect;
-  rowBytes: number;
 }
 
 /** What an import came to. `target` exists, durable, only when it was imported. */
@@ -48,10 +47,10 @@ const open = (target: string): DatabaseSync => {
 };
 
 const fill = async (db: DatabaseSync, task: Cancellable<ImportTask>) => {
-  const { path, dialect, rowBytes, cancelled } = task;
+  const { path, dialect, cancelled } = task;
   let add: ((row: string[]) => void) | null = null;
   const table = { rows: 0, columns: [] as string[] };
-  for await (const rows of readTable(fileChunks(path, cancelled, { reuse: true }), dialect, { rowBytes })) {
+  for await (const rows of readTable(fileChunks(path, cancelled, { reuse: true }), dialect)) {
     if (add === null) {
       table.columns = tableColumns(rows.shift() ?? [], dialect.delimiter);
       add = makeTable(db, table.columns);

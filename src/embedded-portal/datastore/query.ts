@@ -8,10 +8,8 @@ import { identifier, serialColumn } from './table-files.ts';
 /** What can be computed of a column, in the order of an answer. */
 export const aggregates = ['sum', 'avg', 'min', 'max', 'count'] as const;
 
-export type Aggregate = (typeof aggregates)[number];
-
 /** What a search may ask for, as it comes out of a query string. */
-export interface SearchWish extends Partial<Record<Aggregate, unknown>> {
+export interface SearchWish extends Partial<Record<(typeof aggregates)[number], unknown>> {
   /** 10 when absent; 0 = as many as one answer may hold. */
   limit?: unknown;
   offset?: unknown;
@@ -26,6 +24,15 @@ export interface SearchWish extends Partial<Record<Aggregate, unknown>> {
   sort?: unknown;
   /** Columns to answer with: a list, or names joined by commas. */
   fields?: unknown;
+}
+
+export interface SearchQuery extends SearchWish {
+  nid: string;
+  resourceUuid: string;
+  /** Shared by the searches of one request; that of one answer when absent. */
+  budget?: AnswerBudget;
+  /** True for accounts with the right to lists of any length; false when absent. */
+  isUnlimited?: boolean;
 }
 
 export interface Statement {
@@ -170,32 +177,20 @@ export const planSearch = (table: TablePointer, wish: SearchWish) => {
     sql: `SELECT ${select} FROM ${from}${order && ` ORDER BY ${order}`} LIMIT ? OFFSET ?`,
     parameters: [...values, taken, offset],
   };
+  const counted = by.length === 0 ? from : `(SELECT 1 FROM ${from})`;
   /** How to count what matches; null where all rows do. */
   const count: Statement | null =
-    where === '' && by.length === 0
-      ? null
-      : {
-          sql: `SELECT count(*) AS total FROM ${by.length === 0 ? from : `(SELECT 1 FROM ${from})`}`,
-          parameters: values,
-        };
+    from === 'data' ? null : { sql: `SELECT count(*) AS total FROM ${counted}`, parameters: values };
   return { fields, limit: limit === 0 ? 0 : taken, rows, count };
 };
 
-export const searchAnswerOf = ({
-  success,
-  columns,
-  resourceUuid,
-  ...result
-}: {
-  success: boolean;
-  columns: string[];
-  resourceUuid: string;
-  limit: number;
-  total: number;
-  records: Record<string, unknown>[];
-}) => ({
+export const searchAnswer = (
+  resourceUuid: string,
+  columns: readonly string[],
+  result: { limit: number; total: number; records: Record<string, unknown>[] },
+) => ({
   help: 'Search a datastore table. :param resource_id: id or alias of the data that is going to be selected.',
-  success,
+  success: true,
   result: {
     fields: columns.map((id) => ({ id, type: id === serialColumn ? 'serial' : 'text' })),
     resource_id: [resourceUuid],
@@ -203,14 +198,12 @@ export const searchAnswerOf = ({
   },
 });
 
-export type SearchAnswer = ReturnType<typeof searchAnswerOf>;
+export type SearchAnswer = ReturnType<typeof searchAnswer>;
 
 /** Most text of an answer, in characters; written out and on its way to slow readers it takes several times that. */
 export const answerLength = 8_000_000;
 
-export interface AnswerBudget {
-  left: number;
-}
+export type AnswerBudget = { left: number };
 
 /** What a name and a value take beside their characters: quotes, colon, comma. */
 const around = 6;

@@ -7,36 +7,27 @@ import { escapeHtml } from '../../util/html.ts';
 import { Refusal } from '../refusal.ts';
 import { statementsOf } from '../store/statements.ts';
 
-/** `configurable_properties` of a datastore status (spec 2.7). */
-interface ConfigurableProperties {
-  delimiter: string;
-  quote: string;
-  escape: string;
-  trailing_delimiter: boolean;
-}
-
-type Configuration = Partial<ConfigurableProperties>;
-
 const tabTypes = new Set(['text/tsv', 'text/tab-separated-values']);
 
 /** True for the content types that are imported (recorded-behaviour 13). */
 export const isImportable = (mime: string): boolean => mime === 'text/csv' || tabTypes.has(mime);
 
-/** The properties as the status shows them. The default escape is the recorded one; see {@link dialectOf}. */
-const shownProperties = (configuration: Configuration, mime: string): ConfigurableProperties => ({
+/** The defaults of `configurable_properties` (spec 2.7). That of the escape is the recorded one; see {@link dialectOf}. */
+const usualProperties = (mime: string) => ({
   delimiter: tabTypes.has(mime) ? '\t' : ',',
   quote: '"',
   escape: '\\',
   trailing_delimiter: false,
-  ...configuration,
 });
+
+type Configuration = Partial<ReturnType<typeof usualProperties>>;
 
 /**
  * The dialect by which a file is imported. An escape that was not configured means doubled quotes (RFC 4180) although the
  * status shows a backslash, so that backslashes in the data are kept.
  */
 export const dialectOf = (configuration: Configuration, mime: string): TableDialect => {
-  const { delimiter, quote, trailing_delimiter } = shownProperties(configuration, mime);
+  const { delimiter, quote, trailing_delimiter } = { ...usualProperties(mime), ...configuration };
   return { delimiter, quote, escape: configuration.escape ?? quote, trailingDelimiter: trailing_delimiter };
 };
 
@@ -147,7 +138,7 @@ export const statusOf = (record: DatastoreRecord) => ({
   class: importManager,
   storage: record.table === null ? 0 : 1,
   data_import: importNumbers[record.state],
-  configurable_properties: shownProperties(record.configuration, record.mime),
+  configurable_properties: { ...usualProperties(record.mime), ...record.configuration },
 });
 
 export type DatastoreStatus = ReturnType<typeof statusOf>;

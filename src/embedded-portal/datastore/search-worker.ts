@@ -10,15 +10,12 @@ export interface SearchTask {
   most: number;
 }
 
-function* copied(rows: Iterable<Record<string, unknown>>): Generator<Record<string, unknown>> {
-  for (const row of rows) yield { ...row };
-}
-
 /** Records in the order asked for; `total` is null where it was not counted. */
 export const searchRows = ({ path, rows, count, most }: SearchTask) => {
   using db = openTable(path);
+  const found = Iterator.from(db.prepare(rows.sql).iterate(...rows.parameters)).map((row) => ({ ...row }));
   return {
-    ...takeWithin(copied(db.prepare(rows.sql).iterate(...rows.parameters)), most),
+    ...takeWithin(found, most),
     total: count === null ? null : Number(db.prepare(count.sql).get(...count.parameters)?.total),
   };
 };

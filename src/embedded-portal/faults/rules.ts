@@ -42,10 +42,7 @@ export type SiteRule = z.infer<(typeof siteRules)[number]>;
 const isSiteRule = (rule: FaultRule): rule is SiteRule =>
   siteRules.some(({ shape }) => shape.fault.value === rule.fault);
 
-/**
- * One rule. Rules are tried in order; the first whose draw hits decides, but a `delay` and what is done to the site continue
- * to the next rules.
- */
+/** Rules are tried in order; the first that hits decides, but a `delay` and what is done to the site go on to the next. */
 const faultRuleSchema = z.discriminatedUnion('fault', [
   /** No fault, and no further rule: an exception to the rules below it. */
   rule('pass', {}),
@@ -83,14 +80,12 @@ export const faultPlanSchema = z.strictObject({
   site: siteSchema,
 });
 
-export type FaultFile = z.infer<typeof faultPlanSchema>;
-
-export type FaultPlan = Pick<FaultFile, 'seed' | 'rules'>;
+export type FaultPlan = Pick<z.infer<typeof faultPlanSchema>, 'seed' | 'rules'>;
 
 const hint = 'fix the lines named above; docs/embedded-portal/rehearse-faults.md lists every fault';
 
 /** Reads a file of rules and switches. Throws ConfigError with all its problems, each with line and column. */
-export const readFaults = async (path: string): Promise<FaultFile> => {
+export const readFaults = async (path: string) => {
   const { document, problems } = await readYaml(path);
   const checked = document === null ? { value: null, problems } : checkDocument(document, faultPlanSchema);
   if (checked.value === null) throw new ConfigError(checked.problems, { hint });

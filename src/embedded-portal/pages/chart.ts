@@ -81,12 +81,9 @@ const meanOf = (values: readonly number[]): number => values.reduce((sum, value)
 
 /** The mean of the values at each moment, in order of time. */
 const overTime = (points: Point[]): Point[] =>
-  Array.from(
-    Map.groupBy(points, ({ at }) => at),
-    ([at, all]) => {
-      return { at, label: all[0]?.label ?? '', value: meanOf(all.map(({ value }) => value)) };
-    },
-  ).sort((a, b) => a.at - b.at);
+  [...Map.groupBy(points, ({ at }) => at)]
+    .map(([at, all]) => ({ at, label: all[0]?.label ?? '', value: meanOf(all.map(({ value }) => value)) }))
+    .sort((a, b) => a.at - b.at);
 
 /** How many values there are in each part of their range; none where all are the same. */
 const spreadOf = (values: readonly number[]): Point[] => {

@@ -4,10 +4,10 @@ import { type Html, html, momentHtml, type Part, sizeWords } from '../../util/ht
 import { mayRead } from '../access.ts';
 import type { Answer } from '../answer.ts';
 import { licenseName } from '../content/fields.ts';
+import { textOf } from '../content/items.ts';
 import type { Call } from '../portal.ts';
 import type { LinkedRow, StoredNode } from '../store/nodes.ts';
 import {
-  dateText,
   type Fact,
   factsHtml,
   firstText,
@@ -17,10 +17,10 @@ import {
   linesHtml,
   linksHtml,
   nodeAnswer,
-  queryOf,
   shortened,
   termNames,
 } from './layout.ts';
+import { queryOf } from './list.ts';
 
 const mostResources = 500;
 
@@ -43,6 +43,10 @@ const termsHtml = (call: Call, node: StoredNode, field: string): Html | null => 
   return links.length === 0 ? null : html`<ul class="tags">${links}</ul>`;
 };
 
+/** A stored date (`YYYY-MM-DD HH:MM:SS`, UTC) without the time where that is midnight. */
+const dateText = (node: StoredNode, field: string, property?: string): string | null =>
+  firstText(node, field, property)?.replace(/[T ]00:00:00$/, '') ?? null;
+
 const periodText = (node: StoredNode): string | null => {
   const from = dateText(node, 'field_temporal_coverage');
   const to = dateText(node, 'field_temporal_coverage', 'value2');
@@ -57,21 +61,16 @@ const boxText = (item: Record<string, unknown>): string | null => {
     : `longitude ${west} to ${east}, latitude ${south} to ${north}`;
 };
 
-const placeHtml = (node: StoredNode): Html | null => {
+const placeHtml = (node: StoredNode): Part => {
   const label = firstText(node, 'field_spatial_geographical_cover');
   const boxes = itemsOf(node, 'field_spatial').flatMap((item) => boxText(item) ?? []);
   return linesHtml([...(label === null ? [] : [label]), ...boxes.slice(0, 20)]);
 };
 
-const valuesText = (node: StoredNode, field: string): string =>
-  itemsOf(node, field)
-    .map(({ value }) => String(value ?? ''))
-    .filter((value) => value !== '')
-    .join(', ');
-
 const factsOf = (call: Call, node: StoredNode): Fact[] => {
   const additional = itemsOf(node, 'field_additional_info');
   const license = firstText(node, 'field_license');
+  const languages = itemsOf(node, 'field_language').flatMap(({ value }) => textOf(value) || []);
   return [
     ['License', license === null ? null : licenseName(license)],
     ['Author', firstText(node, 'field_author')],
@@ -82,10 +81,10 @@ const factsOf = (call: Call, node: StoredNode): Fact[] => {
     ['Period covered', periodText(node)],
     ['Area covered', placeHtml(node)],
     ['Granularity', firstText(node, 'field_granularity')],
-    ['Language', valuesText(node, 'field_language')],
-    ['Homepage', linksHtml(node, 'field_landing_page', call)],
-    ['Related', linksHtml(node, 'field_related_content', call)],
-    ['Conforms to', linksHtml(node, 'field_conforms_to', call)],
+    ['Language', languages.join(', ')],
+    ['Homepage', linksHtml(node, 'field_landing_page', call.baseUrl)],
+    ['Related', linksHtml(node, 'field_related_content', call.baseUrl)],
+    ['Conforms to', linksHtml(node, 'field_conforms_to', call.baseUrl)],
     ['Data dictionary', formattedHtml(node, 'field_data_dictionary')],
     ['Access level', firstText(node, 'field_public_access_level')],
     ['Rights', firstText(node, 'field_rights')],

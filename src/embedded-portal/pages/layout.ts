@@ -3,7 +3,6 @@ import { createHash } from 'node:crypto';
 import { paths } from '../../dataset-api/paths.ts';
 import { documentHtml, type Html, html, type Part, trusted, unescapeHtml } from '../../util/html.ts';
 import { plotStyle } from '../../util/plot.ts';
-import { countText } from '../../util/plural.ts';
 import { mayRead } from '../access.ts';
 import type { Answer } from '../answer.ts';
 import { textOf } from '../content/items.ts';
@@ -86,81 +85,28 @@ export const pageAnswer = (
   const { siteName } = portal.profile;
   const hasNodes = isExposed(portal, 'node', 'index');
   const data = html`Everything here as data: <a href="${baseUrl}${paths.nodes}.json">Dataset REST API</a>`;
-  const page = documentHtml({
-    title: title === undefined ? siteName : `${title} | ${siteName}`,
-    head: html`${canonical === undefined ? null : html`<link rel="canonical" href="${canonical}">\n`}<style>${trusted(stylesheet)}</style>\n`,
-    body: html`<header><a href="${baseUrl}/">${siteName}</a></header>
+  const page = documentHtml(
+    title === undefined ? siteName : `${title} | ${siteName}`,
+    html`${canonical === undefined ? null : html`<link rel="canonical" href="${canonical}">\n`}<style>${trusted(stylesheet)}</style>\n`,
+    html`<header><a href="${baseUrl}/">${siteName}</a></header>
 <main>
 ${main}
 </main>
 <footer>${hasNodes ? data : siteName}</footer>`,
-  });
+  );
   return { status, contentType: 'text/html; charset=utf-8', headers: { ...headers }, body: page.text };
-};
-
-export type ListWish = NonNullable<ReturnType<typeof wishOf>>;
-
-const longestSearch = 200;
-
-/**
- * What a page with a list is asked for: words that all must occur, and which page of it. Null for a query with what is no number
- * of a page, or not one text.
- */
-export const wishOf = ({ query: { search = '', page = '1' } }: Call) => {
-  if (typeof search !== 'string' || typeof page !== 'string' || !/^[1-9]\d{0,6}$/.test(page)) return null;
-  const words = search
-    .slice(0, longestSearch)
-    .split(/\s+/)
-    .filter((word) => word !== '');
-  return { search: words.slice(0, 20).join(' '), page: Number(page) };
-};
-
-/** The query string of a list, with the question mark; of it as it is without a wish, an empty text. */
-export const queryOf = ({ page = 1, ...texts }: { search: string; page?: number; chart?: string }): string => {
-  const query = new URLSearchParams(Object.entries(texts).filter(([, text]) => text !== ''));
-  if (page > 1) query.set('page', String(page));
-  return query.size === 0 ? '' : `?${query}`;
-};
-
-export const pageSize = 20;
-
-/** How many pages a list has; one where it is empty. */
-export const pagesOf = (total: number): number => Math.max(1, Math.ceil(total / pageSize));
-
-/** A page of a list, with a field to search in it and links to its other pages; `words` say how much there is. */
-export const listHtml = (
-  { label, words, rows, total }: { label: string; words: string; rows: Html; total: number },
-  { search, page }: ListWish,
-  hrefOf: (wish: ListWish) => string,
-): Html => {
-  const pages = pagesOf(total);
-  const link = (to: number, text: string): Html => html`<a href="${hrefOf({ search, page: to })}">${text}</a>\n`;
-  const links = html`<nav class="pages" aria-label="Pages">
-${page > 2 ? link(1, 'First') : null}${page > 1 ? link(page - 1, 'Previous') : null}<span>Page ${countText(page)} of ${countText(pages)}</span>
-${page < pages ? link(page + 1, 'Next') : null}${page < pages - 1 ? link(pages, 'Last') : null}</nav>`;
-  const all = html` <a href="${hrefOf({ search: '', page: 1 })}">Show all</a>`;
-  return html`<form class="search" role="search">
-<input type="search" name="search" value="${search}" maxlength="${longestSearch}" aria-label="${label}" placeholder="${label}">
-<button>Search</button>
-</form>
-<p class="soft">${words}${search === '' ? null : all}</p>
-${rows}
-${pages < 2 ? null : links}`;
 };
 
 /** Who publishes a node: the groups that it belongs to and the caller may read, else its author; null where nobody is named. */
 const publisherHtml = ({ portal, user, baseUrl }: Call, node: StoredNode): Html | null => {
-  const groups = itemsOf(node, 'og_group_ref').flatMap(({ target_id }) => {
+  const names = itemsOf(node, 'og_group_ref').flatMap(({ target_id }) => {
     const group = portal.store.nodes.byNid(Number(target_id));
-    return group !== null && mayRead(user, group) ? [group] : [];
+    if (group === null || !mayRead(user, group)) return [];
+    return [html`<a href="${publicPath(group, baseUrl)}"><bdi>${titleText(group)}</bdi></a>`];
   });
-  const names = groups.map(
-    (group, index) =>
-      html`${index === 0 ? null : ', '}<a href="${publicPath(group, baseUrl)}"><bdi>${titleText(group)}</bdi></a>`,
-  );
   const author = firstText(node, 'field_author');
   if (names.length === 0 && author === null) return null;
-  return html`<p class="soft">Published by ${names.length === 0 ? html`<bdi>${author}</bdi>` : names}</p>\n`;
+  return html`<p class="soft">Published by ${names.length === 0 ? html`<bdi>${author}</bdi>` : joined(names, ', ')}</p>\n`;
 };
 
 /** The page of a dataset or resource; `crumbs` follow the link to the list, `main` its description. */
@@ -208,8 +154,10 @@ export const firstText = (node: StoredNode, field: string, property = 'value'): 
 export const termNames = ({ portal }: Call, node: StoredNode, field: string): string[] =>
   termsOf(portal, node, field).map(({ name }) => name);
 
-export const linesHtml = (lines: readonly Part[]): Html | null =>
-  lines.length === 0 ? null : html`${lines.map((line, index) => html`${index === 0 ? null : html`<br>`}${line}`)}`;
+const joined = (parts: readonly Part[], separator: Part): Part =>
+  parts.map((part, index) => [index === 0 ? null : separator, part]);
+
+export const linesHtml = (lines: readonly Part[]): Part => (lines.length === 0 ? null : joined(lines, html`<br>`));
 
 /** A formatted text: what the sanitiser made of it, else its plain text with paragraphs; null where it is empty. */
 export const formattedHtml = (node: StoredNode, field: string): Html | null => {
@@ -217,10 +165,6 @@ export const formattedHtml = (node: StoredNode, field: string): Html | null => {
   const safe = firstText(node, field, 'safe_value') ?? (value === null ? null : safeText(value, 'plain_text'));
   return safe === null ? null : html`<div class="text" dir="auto">${trusted(safe)}</div>`;
 };
-
-/** A stored date (`YYYY-MM-DD HH:MM:SS`, UTC) without the time where that is midnight. */
-export const dateText = (node: StoredNode, field: string, property?: string): string | null =>
-  firstText(node, field, property)?.replace(/[T ]00:00:00$/, '') ?? null;
 
 /** At most `longest` characters of a text, with an ellipsis where it was cut. */
 export const shortened = (text: string, longest: number): string =>
@@ -256,13 +200,9 @@ const linkHtml = (url: string, title: string, baseUrl: string): Html => {
 };
 
 /** Links to the stored addresses of a field, as bare texts where they may not be followed; null where there are none. */
-export const linksHtml = (
-  node: StoredNode,
-  field: string,
-  { baseUrl, key = 'url' }: { baseUrl: string; key?: string },
-) =>
+export const linksHtml = (node: StoredNode, field: string, baseUrl: string): Part =>
   linesHtml(
-    itemsOf(node, field).flatMap(({ [key]: url, title }) =>
+    itemsOf(node, field).flatMap(({ url, title }) =>
       typeof url === 'string' && url !== '' ? [linkHtml(url, String(title ?? ''), baseUrl)] : [],
     ),
   );

@@ -8,19 +8,8 @@ import { publicPath } from '../content/view.ts';
 import type { Call, Portal, SiteHandler } from '../portal.ts';
 import type { DatasetRow, StoredNode } from '../store/nodes.ts';
 import { datasetAnswer } from './dataset.ts';
-import {
-  formattedHtml,
-  itemHtml,
-  type ListWish,
-  listHtml,
-  pageAnswer,
-  pageSize,
-  pagesOf,
-  queryOf,
-  shortened,
-  titleText,
-  wishOf,
-} from './layout.ts';
+import { formattedHtml, itemHtml, pageAnswer, shortened, titleText } from './layout.ts';
+import { type ListWish, listHtml, pageSize, pagesOf, queryOf, wishOf } from './list.ts';
 import { resourceAnswer } from './resource.ts';
 
 const datasetHtml = (row: DatasetRow, baseUrl: string): Html => {

@@ -7,30 +7,15 @@ import { countText, plural } from '../../util/plural.ts';
 import { mayRead } from '../access.ts';
 import type { Answer } from '../answer.ts';
 import { fileUrl, publicPath } from '../content/view.ts';
-import type { SearchQuery } from '../datastore/datastore.ts';
-import type { SearchAnswer } from '../datastore/query.ts';
+import type { SearchAnswer, SearchQuery } from '../datastore/query.ts';
 import { serialColumn } from '../datastore/table-files.ts';
 import type { Call, Portal } from '../portal.ts';
 import { Refusal } from '../refusal.ts';
 import type { StoredFile } from '../store/files.ts';
 import type { StoredNode } from '../store/nodes.ts';
 import { type Column, chartHtml, chartOf, columnOf } from './chart.ts';
-import {
-  type Fact,
-  factsHtml,
-  isExposed,
-  type ListWish,
-  linksHtml,
-  listHtml,
-  nodeAnswer,
-  pageSize,
-  pagesOf,
-  queryOf,
-  shortened,
-  termNames,
-  titleText,
-  wishOf,
-} from './layout.ts';
+import { type Fact, factsHtml, isExposed, linksHtml, nodeAnswer, shortened, termNames, titleText } from './layout.ts';
+import { type ListWish, listHtml, pageSize, pagesOf, queryOf, wishOf } from './list.ts';
 
 const mostParents = 20;
 
@@ -43,14 +28,11 @@ const crumbsOf = (call: Call, node: StoredNode): Html[] =>
 const fileHtml = (file: StoredFile, baseUrl: string): Html =>
   html`<a href="${fileUrl(file, baseUrl)}"><bdi>${file.filename}</bdi></a> (${sizeWords(file.filesize)}, ${file.filemime})<br>`;
 
-const stateWords: Record<DatastoreState, string> = {
+const stateWords: Partial<Record<DatastoreState, string>> = {
   none: 'not imported',
   ready: 'ready to be imported',
   running: 'being imported',
-  paused: 'import paused',
-  imported: 'imported',
   failed: 'the import of this file failed',
-  unknown: 'unknown',
 };
 
 const datastoreText = ({ portal }: Call, nid: string, hasRows: boolean): string => {
@@ -60,7 +42,7 @@ const datastoreText = ({ portal }: Call, nid: string, hasRows: boolean): string 
   const line = state === 'failed' ? portal.datastore.failure(nid)?.line : undefined;
   const where = line === undefined ? '' : ` in line ${line}`;
   const older = hasRows && portal.datastore.fieldStatus(nid) !== '2';
-  return `${stateWords[state]}${where}${older ? '; the rows are those of an earlier file' : ''}`;
+  return `${stateWords[state] ?? state}${where}${older ? '; the rows are those of an earlier file' : ''}`;
 };
 
 const factsOf = (call: Call, node: StoredNode, rows: Rows | null): Fact[] => {
@@ -69,8 +51,8 @@ const factsOf = (call: Call, node: StoredNode, rows: Rows | null): Fact[] => {
   const formats = termNames(call, node, 'field_format');
   return [
     [files.length > 1 ? 'Files' : 'File', files.length === 0 ? null : files.map((file) => fileHtml(file, baseUrl))],
-    ['File elsewhere', linksHtml(node, 'field_link_remote_file', { baseUrl, key: 'uri' })],
-    ['Link', linksHtml(node, 'field_link_api', { baseUrl })],
+    ['File elsewhere', linksHtml(node, 'field_link_remote_file', baseUrl)],
+    ['Link', linksHtml(node, 'field_link_api', baseUrl)],
     ['Format', formats.join(', ')],
     ['Datastore', files.length === 0 ? null : datastoreText(call, String(node.nid), rows !== null)],
     ['Rows', rows && countText(rows.all)],

@@ -10,10 +10,10 @@ import { type Call, needById, type Operation, type Resource, type Result } from 
 import { em, Refusal } from '../refusal.ts';
 import type { Attempt } from '../store/flood.ts';
 import { cookieSeconds, randomToken } from '../store/sessions.ts';
-import type { User } from '../store/users.ts';
+import type { Account, User } from '../store/users.ts';
 
 /** The user object (spec 2.4) as `viewer` sees it; `login` is a number in the answer to a login, a text elsewhere. */
-const userView = (user: User, viewer: User, login: number | string): Record<string, unknown> => {
+const userView = (user: Account, viewer: User, login: number | string): Record<string, unknown> => {
   const isShown = viewer.uid === user.uid || may(viewer, 'administer users');
   return {
     uid: String(user.uid),
@@ -92,7 +92,7 @@ export const refuseInactive = async (call: Call, name: string): Promise<never> =
 const verify = async (
   call: Call,
   { name, password, unknown }: { name: string; password: string; unknown: string | null },
-): Promise<{ user: User; settle: () => void }> => {
+): Promise<{ user: Account; settle: () => void }> => {
   const { store, logins, ownAccount } = call.portal;
   const { flood, users } = store;
   if (name === '') return refuseInactive(call, name);

@@ -64,16 +64,10 @@ export interface LinkedRow extends ListedRow {
 
 type NewNode = Omit<StoredNode, 'nid' | 'vid' | 'tnid' | 'translate'>;
 
-const nodeAt = (
-  joined: string,
-): string => `SELECT n.nid, r.vid, n.type, n.language, r.title, n.uid, r.status, n.created,
+const selectNode = `SELECT n.nid, r.vid, n.type, n.language, r.title, n.uid, r.status, n.created,
     n.changed, n.comment, n.promote, n.sticky, n.tnid, n.translate, n.uuid, n.alias, r.vuuid, r.log,
     r.timestamp AS revisionTimestamp, r.uid AS revisionUid, r.fields
-  FROM node n JOIN revision r ON ${joined}`;
-
-const current = nodeAt('r.vid = n.vid WHERE n.nid = ?');
-const firstOfUuid = nodeAt('r.vid = n.vid WHERE n.uuid = ? ORDER BY n.nid LIMIT 1');
-const former = nodeAt('r.nid = n.nid WHERE r.vid = ?');
+  FROM node n JOIN revision r ON`;
 
 const described = `substr(coalesce(nullif(json_extract(r.fields, '$.body[0].safe_summary'), ''),
     json_extract(r.fields, '$.body[0].safe_value')), 1, 1500) AS html,
@@ -116,23 +110,21 @@ const revisionOf = ({ revisionUid: uid, revisionTimestamp: timestamp, title, log
   return { uid, timestamp, title, log, status, fields: JSON.stringify(fields) };
 };
 
-export type Nodes = ReturnType<typeof openNodes>;
-
 /** Opens the node, revision and reference tables. What changes something is to be called inside a write. */
 export const openNodes = (db: DatabaseSync) => {
   const { row, rows, column, value, count, insert, update, run } = statementsOf(db);
-  const node = (sql: string, id: number | string): StoredNode | null => {
-    const found = row<Omit<StoredNode, 'fields'> & { fields: string }>(sql, id);
+  const node = (joined: string, id: number | string): StoredNode | null => {
+    const found = row<Omit<StoredNode, 'fields'> & { fields: string }>(`${selectNode} ${joined}`, id);
     return found === null ? null : { ...found, fields: JSON.parse(found.fields) }; // as revisionOf() wrote it
   };
   const addRevision = (nid: number, node: NewNode): number =>
     insert('revision', { nid, vuuid: node.vuuid, ...revisionOf(node) });
   const clearTargets = (nid: number) => run`DELETE FROM reference WHERE nid = ${nid}`;
   return {
-    byNid: (nid: number) => node(current, nid),
+    byNid: (nid: number) => node('r.vid = n.vid WHERE n.nid = ?', nid),
     /** A node as that revision has it; its references, files and alias are the present ones. */
-    atRevision: (vid: number) => node(former, vid),
-    byUuid: (uuid: string) => node(firstOfUuid, uuid),
+    atRevision: (vid: number) => node('r.nid = n.nid WHERE r.vid = ?', vid),
+    byUuid: (uuid: string) => node('r.vid = n.vid WHERE n.uuid = ? ORDER BY n.nid LIMIT 1', uuid),
     /** The nids of a type with exactly that title, whatever its case; twenty at most. */
     byTitle: (type: string, title: string) =>
       column<number>`SELECT nid FROM node WHERE type = ${type} AND title = ${title} ORDER BY nid LIMIT 20`,

@@ -5,7 +5,7 @@ import { PortalPortError, PortalStoreError, SluiceError } from '../../model/erro
 import { syncFolder } from '../../util/durable.ts';
 import { keepPrivate } from '../../util/file-calls.ts';
 import { LockFile } from '../../util/lock-file.ts';
-import { makeFolderSync } from '../../util/make-folder.ts';
+import { makeFolder } from '../../util/make-folder.ts';
 import { DatabaseSync } from '../../util/sqlite.ts';
 import { defaultRoles, type RoleTable } from '../roles.ts';
 import { openFiles } from './files.ts';
@@ -19,7 +19,7 @@ import { openUsers } from './users.ts';
 import { Writer } from './writer.ts';
 
 /** An open store; this process alone holds it. */
-export type Store = ReturnType<typeof openStore>;
+export type Store = Awaited<ReturnType<typeof openStore>>;
 
 /** Throws {@link PortalStoreError} when the database is damaged: what is written to such a one is lost with it. */
 const check = (db: DatabaseSync): void => {
@@ -93,12 +93,12 @@ export const lockStore = (dir: string): LockFile => {
  * Opens (or makes) the store in `dir`, brings its tables up to date and sweeps what a killed process left.
  * Throws PortalPortError when another process holds it, {@link PortalStoreError} when it cannot be opened.
  */
-export const openStore = (dir: string, roles: RoleTable = defaultRoles) => {
+export const openStore = async (dir: string, roles: RoleTable = defaultRoles) => {
   const filesDir = join(dir, 'files');
   let lock: LockFile | null = null;
   try {
     for (const folder of [dir, filesDir]) {
-      makeFolderSync(folder);
+      await makeFolder(folder);
       keepPrivate(folder, 0o700);
     }
     lock = lockStore(dir);
@@ -110,7 +110,6 @@ export const openStore = (dir: string, roles: RoleTable = defaultRoles) => {
     const files = openFiles(db);
     sweep(filesDir, files.uuids());
     relocate(statements, filesDir);
-    let open = true;
     let kept = { changes: -1, values: new Map<string, unknown>() };
     return {
       dir,
@@ -140,8 +139,7 @@ export const openStore = (dir: string, roles: RoleTable = defaultRoles) => {
       isNew: users.count() === 0,
       /** Commits what is queued and gives the store back; idempotent. */
       close(): void {
-        if (!open) return;
-        open = false;
+        if (!db.isOpen) return;
         writer.flush();
         db.close();
         lock?.close();

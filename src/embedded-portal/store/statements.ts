@@ -17,9 +17,7 @@ export const statementsOf = (db: DatabaseSync) => {
     return statement;
   };
   const rows = <Row>(sql: Sql, ...values: SQLInputValue[]): Row[] =>
-    prepared(sql)
-      .all(...values)
-      .map((row) => ({ ...row }) as Row);
+    Array.from(prepared(sql).all(...values), (row) => ({ ...row }) as Row);
   /** The one column of every row. */
   const column = <Value>(sql: Sql, ...values: SQLInputValue[]): Value[] =>
     rows<Record<string, Value>>(sql, ...values).flatMap((row) => Object.values(row));

@@ -5,10 +5,17 @@ import type { Permission } from '../../dataset-api/values.ts';
 import { grantsOf, type RoleTable } from '../roles.ts';
 import { statementsOf } from './statements.ts';
 
-/** One account. `uid` 0 is the anonymous user. Times are Unix seconds. */
+/** Who makes a request; `uid` 0 is the anonymous user. */
 export interface User {
   uid: number;
   name: string;
+  permissions: ReadonlySet<Permission>;
+  /** The `roles` of a user object: role number to name (spec 2.4). */
+  roleMap: Readonly<Record<string, string>>;
+}
+
+/** Times are Unix seconds. */
+export interface Account extends User {
   mail: string;
   /** `scrypt:…`, never the password itself. */
   pass: string;
@@ -17,51 +24,33 @@ export interface User {
   status: number;
   /** Stored roles by name, such as `editor`; "authenticated user" is implied. */
   roles: string[];
-  permissions: ReadonlySet<Permission>;
-  /** The `roles` of a user object: role number to name (spec 2.4). */
-  roleMap: Readonly<Record<string, string>>;
   created: number;
   access: number;
   login: number;
   uuid: string;
 }
 
-export type UserInput = Pick<User, 'name' | 'mail' | 'pass' | 'given' | 'status' | 'roles' | 'created'> & {
+export type UserInput = Pick<Account, 'name' | 'mail' | 'pass' | 'given' | 'status' | 'roles' | 'created'> & {
   /** Null takes the next free one. */
   uid: number | null;
   /** True: it is in the users file, and is blocked when it leaves it. */
   fromFile: boolean;
 };
 
-const anonymousOf = (table: RoleTable): User => ({
-  uid: 0,
-  name: '',
-  mail: '',
-  pass: '',
-  given: null,
-  status: 0,
-  roles: [],
-  ...grantsOf(table, { uid: 0, roles: [] }),
-  created: 0,
-  access: 0,
-  login: 0,
-  uuid: '',
-});
-
 /** An account as its table has it; `roles` are JSON. */
-type Row = Omit<User, 'roles' | 'permissions' | 'roleMap'> & { roles: string; from_file: number };
+type Row = Omit<Account, 'roles' | 'permissions' | 'roleMap'> & { roles: string; from_file: number };
 
 /** Opens the user table. What changes something is to be called inside a write. */
 export const openUsers = (db: DatabaseSync, table: RoleTable) => {
   const { row, rows, value, count, insert, update, run } = statementsOf(db);
-  const toUser = (stored: Row | null): User | null => {
+  const toUser = (stored: Row | null): Account | null => {
     if (stored === null) return null;
     const { from_file: _, ...rest } = stored;
     const roles: string[] = JSON.parse(rest.roles); // as save() wrote it
     return { ...rest, roles, ...grantsOf(table, { uid: rest.uid, roles }) };
   };
   return {
-    anonymous: anonymousOf(table),
+    anonymous: { uid: 0, name: '', ...grantsOf(table, { uid: 0, roles: [] }) } satisfies User,
     byUid: (uid: number) => toUser(row<Row>`SELECT * FROM user WHERE uid = ${uid}`),
     /** The account with that name, whatever its case (recorded behaviour 5). */
     byName: (name: string) => toUser(row<Row>`SELECT * FROM user WHERE name = ${name}`),

@@ -13,7 +13,7 @@ interface Job {
  */
 export class Writer {
   readonly #db: DatabaseSync;
-  #queue: Job[] = [];
+  readonly #queue: Job[] = [];
 
   constructor(db: DatabaseSync) {
     this.#db = db;
@@ -29,8 +29,7 @@ export class Writer {
 
   /** Commits what is queued now; called before the database closes. */
   flush(): void {
-    const jobs = this.#queue;
-    this.#queue = [];
+    const jobs = this.#queue.splice(0);
     if (jobs.length === 0) return;
     let ends: (() => void)[];
     try {

@@ -23,13 +23,13 @@ const pageText = (
   { title, live, fixed = null, below = null, query = '', bare = false }: Page,
   { session, fault }: Pick<FastifyRequest, 'session' | 'fault'>,
 ): string =>
-  documentHtml({
-    title: title === '' ? 'sluice' : `${title} | sluice`,
-    head: html`<meta name="color-scheme" content="light dark">
+  documentHtml(
+    title === '' ? 'sluice' : `${title} | sluice`,
+    html`<meta name="color-scheme" content="light dark">
 <link rel="icon" href="/assets/icon.svg" type="image/svg+xml">
 <link rel="stylesheet" href="/assets/pages.css">
 ${bare ? null : html`<script src="/assets/refresh.js" type="module"></script>\n`}`,
-    body: html`<a class="skip" href="#main">Skip to content</a>
+    html`<a class="skip" href="#main">Skip to content</a>
 <header>
 <a class="home" href="/">sluice</a>
 ${bare || session === null ? null : searchForm(query)}
@@ -43,7 +43,7 @@ ${fault && html`<div class="note bad" role="alert"><p>The state takes no more da
 ${live}
 </div>
 ${below}</main>`,
-  }).text;
+  ).text;
 
 const searchForm = (query: string): Html => html`<form class="search" role="search" action="/" method="get">
 <input type="search" name="q" value="${query}" aria-label="Key, title or file name" placeholder="Key, title or file name" maxlength="200">

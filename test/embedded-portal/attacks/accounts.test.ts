@@ -39,7 +39,7 @@ describe('A session', () => {
   });
 
   it('ends after twelve hours, however much it is used', async () => {
-    const store = openStore(tempDir());
+    const store = await openStore(tempDir());
     const { id } = await store.write(() => store.sessions.start(3, 1000));
     for (let now = 1000; now <= 1000 + longestSeconds; now += 3600) {
       const session = store.sessions.find(id, now);

@@ -131,8 +131,8 @@ describe('A hash of former times', () => {
     const key = scryptSync('pass', salt, 32, { N: 16_384, r: 8, p: 1 });
     const password = `scrypt:16384:8:1:${salt.toString('base64url')}:${key.toString('base64url')}`;
     const users = [...testUsers, { name: 'old', password, roles: [] }];
-    const stored = (): string => {
-      const store = openStore(dataDir);
+    const stored = async (): Promise<string> => {
+      const store = await openStore(dataDir);
       const pass = store.users.byName('old')?.pass ?? '';
       store.close();
       return pass;
@@ -141,10 +141,10 @@ describe('A hash of former times', () => {
     expect((await login(portal, 'old', 'wrong')).status).toBe(401);
     expect((await login(portal, 'old', 'pass')).status).toBe(200);
     await portal.server.close();
-    expect(stored()).toMatch(/^scrypt:32768:8:3:/);
+    expect(await stored()).toMatch(/^scrypt:32768:8:3:/);
     const again = await startTestPortal({ dataDir, users });
     expect((await login(again, 'old', 'pass')).status).toBe(200);
     await again.server.close();
-    expect(stored()).toMatch(/^scrypt:32768:8:3:/);
+    expect(await stored()).toMatch(/^scrypt:32768:8:3:/);
   });
 });

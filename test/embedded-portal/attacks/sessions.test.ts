@@ -77,7 +77,7 @@ describe('The session cookie', () => {
 
 describe('A session that is not used', () => {
   it('ends, and is removed at the next login', async () => {
-    const store = openStore(tempDir());
+    const store = await openStore(tempDir());
     const { id } = await store.write(() => store.sessions.start(3, 1000));
     expect(store.sessions.find(id, 1000 + idleSeconds)).toMatchObject({ uid: 3 });
     expect(store.sessions.find(id, 1001 + idleSeconds)).toBeNull();

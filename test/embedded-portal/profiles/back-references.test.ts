@@ -49,8 +49,8 @@ describe.each(['dkan-7.18.16', 'dkan-7.18'] as const)('the list of a dataset of 
 });
 
 describe('a dataset that changed long before its resource', () => {
-  it('is saved with it, as a new revision with a log of its own', () => {
-    const store = openStore(tempDir());
+  it('is saved with it, as a new revision with a log of its own', async () => {
+    const store = await openStore(tempDir());
     const change = { store, uid: 1, now: 1000, copies: new Map() };
     const make = (type: 'dataset' | 'resource', title: string, targets: number[]) =>
       createNode(

@@ -1,7 +1,7 @@
 // The datastore of release B as recorded: nothing is imported on attach, a failed import still answers true, rows get lost.
 import { open } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { SearchQuery } from '../../datastore/datastore.ts';
+import type { SearchQuery } from '../../datastore/query.ts';
 import { type AttachedFile, type DatastoreStatus, importManager, isImportable } from '../../datastore/records.ts';
 import type { DatastoreParts, PortalDatastore } from '../../portal.ts';
 import { exceptionFault, Refusal } from '../../refusal.ts';

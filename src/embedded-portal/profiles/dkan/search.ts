@@ -1,8 +1,7 @@
 // The datastore search of release B as recorded, and where no recording tells, as its module makes SQL of a query.
 import { isObject } from '../../../util/json.ts';
 import { textOf } from '../../content/items.ts';
-import type { SearchQuery } from '../../datastore/datastore.ts';
-import { type Aggregate, aggregates, answerLength, searchAnswerOf, takeWithin } from '../../datastore/query.ts';
+import { aggregates, answerLength, type SearchQuery, searchAnswer, takeWithin } from '../../datastore/query.ts';
 import { syntaxError, unknownColumn } from './faults.ts';
 
 export interface RecordedTable {
@@ -138,7 +137,7 @@ const sorted = (entries: Entry[], keys: Sort): Entry[] =>
     return orders.find((order) => order !== 0) ?? 0;
   });
 
-const aggregated = (method: Aggregate, cells: Cell[]): string | null => {
+const aggregated = (method: (typeof aggregates)[number], cells: Cell[]): string | null => {
   const present = cells.filter((cell) => typeof cell === 'string').toSorted(byText);
   if (method === 'count') return String(present.length);
   if (method === 'min' || method === 'max') return present.at(method === 'min' ? 0 : -1) ?? null;
@@ -210,12 +209,6 @@ export const recordedSearch = (
   const budget = query.budget ?? { left: answerLength };
   const { records, length } = takeWithin(shaped, budget.left);
   budget.left -= length;
-  return searchAnswerOf({
-    success: records.length > 0,
-    columns: namesOf(shown),
-    resourceUuid: query.resourceUuid,
-    limit: wish.limit,
-    total,
-    records,
-  });
+  const answer = searchAnswer(query.resourceUuid, namesOf(shown), { limit: wish.limit, total, records });
+  return { ...answer, success: records.length > 0 };
 };
