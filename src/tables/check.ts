@@ -2,15 +2,15 @@
 import { stat } from 'node:fs/promises';
 import type { TableColumn } from '../model/table-history.ts';
 import { isSmall } from '../util/file-calls.ts';
-import { type CancelFlag, WorkerPool } from '../util/worker-pool.ts';
+import type { CancelFlag } from '../util/worker-pool.ts';
 import type { FixTask } from './fix/fix-worker.ts';
 import type { FixReport } from './fix/row-fixer.ts';
 import { firstFault } from './inspect/finding.ts';
 import { type ImporterRemarks, importerRemarks } from './inspect/importer.ts';
 import { type CheckTask, checkFile, type Inspection } from './inspect/inspect-file.ts';
 import { inSheet, type SheetOrigin } from './inspect/sheet-places.ts';
-import { defaultRowBytes, portalDelimiter } from './scan/dialect.ts';
-import { type Answer, answered } from './thread-answer.ts';
+import { defaultRowBytes, type GivenReading, portalDelimiter } from './scan/dialect.ts';
+import { answered, inThreads } from './thread-answer.ts';
 
 /** What is known of a sound table. `sha256` is hex; `rows` leaves the header out. */
 export interface TableReport {
@@ -27,19 +27,14 @@ export interface SoundTable extends TableReport {
   importer: ImporterRemarks;
 }
 
-export interface CheckOptions {
+export interface CheckOptions extends GivenReading {
   signal?: AbortSignal | undefined;
-  delimiter?: string | undefined;
   rowBytes?: number | undefined;
-  /** A name that TextDecoder knows, where the file is neither UTF-8 nor UTF-16 and no evidence shows what it is. */
-  encoding?: string | undefined;
-  /** Lines above the header, where the file does not decide; 0: the first line is the header. */
-  skipRows?: number | undefined;
   /** Of a table that was made of a workbook: where its lines come from; faults name these places. */
   sheet?: SheetOrigin | undefined;
 }
 
-const pool = new WorkerPool<CheckTask, Answer<Inspection>>({
+const inspectInThread = inThreads<CheckTask, Inspection>({
   file: 'inspect/inspect-file',
   of: import.meta.url,
   name: 'checkFile',
@@ -60,9 +55,9 @@ export const inspectTable = async (path: string, options: CheckOptions = {}): Pr
   const facts = await stat(path).catch(() => null); // the check says why
   signal?.throwIfAborted();
   const isHere = facts === null || isSmall(facts.size);
-  const inspection = answered(
-    await (isHere ? checkFile({ ...task, cancelled: neverCancelled }) : pool.run(task, signal)),
-  );
+  const inspection = isHere
+    ? answered(await checkFile({ ...task, cancelled: neverCancelled }))
+    : await inspectInThread(task, signal);
   return sheet ? inSheet(inspection, sheet) : inspection;
 };
 
@@ -82,24 +77,24 @@ export const reportOf = ({ rows, columns, delimiter, bom, bytes, sha256 }: Omit<
   return { rows, columns: columns.map(({ name }) => name), delimiter, bom, bytes, sha256 };
 };
 
-interface FixTableOptions extends CheckOptions {
-  separator?: string | undefined;
-}
-
 /**
  * Writes a fixed copy of a table to `target`, a new file. Throws a TableFaultError, and writes nothing, for a fault that
  * cannot be fixed; a SourceMissingError when a file cannot be read or written.
  */
-export const fixTable = async (path: string, target: string, options: FixTableOptions = {}): Promise<FixReport> => {
+export const fixTable = async (
+  path: string,
+  target: string,
+  options: CheckOptions & { separator?: string | undefined } = {},
+): Promise<FixReport> => {
   const inspection = await inspectTable(path, options);
   const unfixable = firstFault(inspection.findings.filter(({ mend }) => mend === null));
   if (unfixable !== null) throw unfixable;
   const { rowBytes = defaultRowBytes, separator = portalDelimiter(inspection.delimiter), encoding, skipRows } = options;
   const task = { path, target, rowBytes, separator, inspection, encoding, skipRows };
-  return answered(await fixPool.run(task, options.signal));
+  return fixInThread(task, options.signal);
 };
 
-const fixPool = new WorkerPool<FixTask, Answer<FixReport>>({
+const fixInThread = inThreads<FixTask, FixReport>({
   file: 'fix/fix-worker',
   of: import.meta.url,
   name: 'fixToNew',

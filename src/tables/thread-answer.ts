@@ -1,6 +1,7 @@
 // What worker threads answer: values, and errors, which would lose their class at the border.
 import * as errors from '../model/errors.ts';
 import { isSystemError } from '../util/file-calls.ts';
+import { type PoolOptions, WorkerPool } from '../util/worker-pool.ts';
 
 type ErrorFields = { -readonly [Key in 'name' | 'message' | 'code' | 'hint']: errors.SluiceError[Key] };
 
@@ -27,4 +28,10 @@ export const answered = <T>(answer: Answer<T>): T => {
   const errorClass = Object.entries(errors).find(([name]) => name === answer.error.name)?.[1];
   const prototype = errorClass instanceof Function ? errorClass.prototype : Error.prototype;
   throw Object.setPrototypeOf(Object.assign(new Error(answer.error.message), answer.error), prototype);
+};
+
+/** A function whose work is done in a pool of threads; it also throws the reason of a signal that is aborted. */
+export const inThreads = <Task extends object, Value>(options: PoolOptions) => {
+  const pool = new WorkerPool<Task, Answer<Value>>(options);
+  return async (task: Task, signal?: AbortSignal): Promise<Value> => answered(await pool.run(task, signal));
 };

@@ -33,7 +33,7 @@ const looks = 10;
 /** Time (ms) that a cancelled thread has to answer; then it counts as stuck and is terminated. */
 const stopMs = 10_000;
 
-interface PoolOptions {
+export interface PoolOptions {
   /** Worker file beside the module `of` without its extension: `.ts` in the source, `.js` in `dist/`. */
   file: string;
   /** `import.meta.url` of the module that opens the pool. */

@@ -136,6 +136,9 @@ describe('lines that are to be skipped', () => {
   it('place faults below them in the line and byte of the file', async () => {
     const { findings } = await inspectTable(fileOf('\ufeffx\ny\na;b\n1;2;3\n'), { skipRows: 2 });
     expect(findings.find(({ kind }) => kind === 'row-long')?.places).toMatchObject([{ line: 4, offset: 11 }]);
+    await expect(textOf('t.csv', '\ufeffx\ny\na;b\n1;\0\n', { skipRows: 2, ...steps })).rejects.toMatchObject({
+      message: expect.stringMatching(/line 4.*byte 14 of the file/),
+    });
   });
 });
 

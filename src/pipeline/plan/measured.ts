@@ -136,7 +136,7 @@ const tableOf = async (
   { stateDir, signal }: MeasureTools,
 ): Promise<MeasuredTable | null> => {
   if (source.kind !== 'file' || mode !== 'auto' || recipe?.asked || !isTabular(source.name)) return null;
-  const task = { path: source.path, encoding: reading?.encoding ?? null, skipRows: reading?.skipRows ?? null };
+  const task = { path: source.path, encoding: reading?.encoding, skipRows: reading?.skipRows };
   if (source.claim !== undefined) return measureTable(task, signal); // its path is never seen again
   const dir = join(stateDir, 'measured');
   const path = join(dir, `${hash('sha256', JSON.stringify(task))}.json`);

@@ -1,27 +1,22 @@
 // Reads a version of a table row by row where its cells lie, and again from any row on.
-import { closeSync, openSync, readSync } from 'node:fs';
 import { portalColumnName } from '../../dataset-api/names.ts';
-import { type CancelFlag, throwIfCancelled } from '../../util/worker-pool.ts';
+import type { CancelFlag } from '../../util/worker-pool.ts';
 import { CellScanner } from '../scan/cell-scanner.ts';
 import { cellText } from '../scan/cell-text.ts';
-import type { TableDialect } from '../scan/dialect.ts';
-import { openTable } from '../scan/open-table.ts';
+import type { GivenReading, TableDialect } from '../scan/dialect.ts';
+import { fileChunks, openTable, scannerOf } from '../scan/open-table.ts';
 
-/** A sound table; the rest says how it is read, as in `CheckOptions`. */
-export interface Version {
+/** A sound table, and how it is read. */
+export interface Version extends Omit<GivenReading, 'encoding'> {
   path: string;
   rows: number;
-  delimiter?: string | undefined;
-  skipRows?: number | undefined;
 }
 
 /** Takes the rows of a scanner from `row` on, the first of them with its number, from 0; false ends the reading. */
 type TakeRows = (scanner: CellScanner, row: number, number: number) => boolean;
 
-/** Of so many rows one is remembered with its place, to read again from there on. */
-const remembered = 1024;
-
-const block = Buffer.allocUnsafeSlow(16 * 1024);
+/** Of so many rows one is remembered with its place, to read again from there on, so many bytes at once. */
+const [remembered, most] = [1024, 16 * 1024];
 
 export class VersionReader {
   readonly #version: Version;
@@ -40,13 +35,10 @@ export class VersionReader {
 
   /** Reads rows below the header, all of them where `take` does not end it. */
   read(take: TakeRows): void {
-    const { path, delimiter, skipRows } = this.#version;
     const { rowBytes, cancelled } = this.#settings;
-    const table = openTable({ path, delimiter, skipRows, cancelled });
+    using table = openTable({ ...this.#version, cancelled });
     const { dialect, titleRows } = table.layout;
-    const scanner = new CellScanner(dialect, rowBytes);
-    const bom = table.bom && table.decodedFrom === null ? 3 : 0;
-    scanner.beginBelow((table.skipped?.skipper.bytes ?? 0) + bom, table.skipped?.lines ?? 0);
+    const scanner = scannerOf(table, rowBytes);
     this.#dialect = dialect;
     this.#places = table.decodedFrom === null ? [] : null;
     let number = -1 - titleRows;
@@ -60,16 +52,12 @@ export class VersionReader {
       number = first + scanner.rows;
       return take(scanner, row, first + row);
     };
-    try {
-      for (const chunk of table.chunks) {
-        scanner.feed(chunk);
-        if (!takeRows()) return;
-      }
-      scanner.finish();
-      takeRows();
-    } finally {
-      table.chunks.return(undefined);
+    for (const chunk of table.chunks) {
+      scanner.feed(chunk);
+      if (!takeRows()) return;
     }
+    scanner.finish();
+    takeRows();
   }
 
   #takeHeader(scanner: CellScanner, row: number): void {
@@ -103,22 +91,17 @@ export class VersionReader {
   }
 
   #readFrom(wanted: number, take: TakeRows): void {
-    const at = Math.floor(wanted / remembered);
-    let [number, position] = [at * remembered, this.#places?.[at] ?? 0];
     if (this.#dialect === null) return;
     const scanner = new CellScanner(this.#dialect, this.#settings.rowBytes);
-    const fd = openSync(this.#version.path, 'r');
-    try {
-      for (let bytes = -1; bytes !== 0; position += bytes) {
-        throwIfCancelled(this.#settings.cancelled);
-        bytes = readSync(fd, block, 0, block.length, position);
-        if (bytes > 0) scanner.feed(block.subarray(0, bytes));
-        else scanner.finish();
-        if (!take(scanner, 0, number)) return;
-        number += scanner.rows;
-      }
-    } finally {
-      closeSync(fd);
+    const place = Math.floor(wanted / remembered);
+    let number = place * remembered;
+    const options = { reuse: true, from: this.#places?.[place] ?? 0, most };
+    for (const chunk of fileChunks(this.#version.path, this.#settings.cancelled, options)) {
+      scanner.feed(chunk);
+      if (!take(scanner, 0, number)) return;
+      number += scanner.rows;
     }
+    scanner.finish();
+    take(scanner, 0, number);
   }
 }

@@ -4,13 +4,12 @@ import { SourceMissingError } from '../../model/errors.ts';
 import type { Cancellable } from '../../util/worker-pool.ts';
 import { type Finding, firstFault, verdictOf } from '../inspect/finding.ts';
 import { type CheckTask, type Inspection, inspectFile } from '../inspect/inspect-file.ts';
-import { CellScanner } from '../scan/cell-scanner.ts';
 import { delimiterName, portalDelimiter } from '../scan/dialect.ts';
 import { encoderOf } from '../scan/encodings.ts';
 import { faultKinds } from '../scan/fault-kinds.ts';
-import { openTable } from '../scan/open-table.ts';
+import { openTable, scannerOf } from '../scan/open-table.ts';
 import { type Answer, answerOf } from '../thread-answer.ts';
-import { type FixReport, rowFixer } from './row-fixer.ts';
+import { type FixedRows, type FixReport, rowFixer } from './row-fixer.ts';
 
 export interface FixTask extends Pick<CheckTask, 'path' | 'rowBytes' | 'encoding' | 'skipRows'> {
   target: string;
@@ -21,34 +20,26 @@ export interface FixTask extends Pick<CheckTask, 'path' | 'rowBytes' | 'encoding
 
 const [lineFeed, carriageReturn] = [0x0a, 0x0d];
 
-const write = (task: Cancellable<FixTask>, fd: number): Pick<FixReport, 'changed' | 'rows' | 'unshown'> => {
+const write = (task: Cancellable<FixTask>, fd: number): FixedRows => {
   const { path, rowBytes, inspection, separator, skipRows, cancelled } = task;
   const { delimiter, quote, escape: by } = inspection;
   const read = task.encoding ?? inspection.encoding;
   const encoding = read.startsWith('UTF-') ? undefined : read;
-  const table = openTable({ path, delimiter, encoding, skipRows, cancelled });
+  using table = openTable({ path, delimiter, encoding, skipRows, cancelled });
   const dialect = { delimiter, quote, escape: by, trailingDelimiter: false };
-  const scanner = new CellScanner(dialect, rowBytes);
+  const scanner = scannerOf({ ...table, layout: { dialect, titleRows: 0 } }, rowBytes);
   const encode = encoding === undefined ? null : encoderOf(encoding);
   const fixer = rowFixer(scanner, { dialect, separator, inspection, encode });
-  if (table.skipped !== null) {
-    const { lines, skipper } = table.skipped;
-    scanner.beginBelow(skipper.bytes, lines);
-    fixer.noteSkipped(skipper.kept);
-  }
+  if (table.skipped !== null) fixer.noteSkipped(table.skipped.kept);
   let last = 0;
-  try {
-    for (const chunk of table.chunks) {
-      scanner.feed(chunk);
-      writeFileSync(fd, fixer.take());
-      last = chunk.at(-1) ?? last;
-    }
-    scanner.finish();
+  for (const chunk of table.chunks) {
+    scanner.feed(chunk);
     writeFileSync(fd, fixer.take());
-    writeFileSync(fd, fixer.end(last === lineFeed || last === carriageReturn));
-  } finally {
-    table.chunks.return(undefined);
+    last = chunk.at(-1) ?? last;
   }
+  scanner.finish();
+  writeFileSync(fd, fixer.take());
+  writeFileSync(fd, fixer.end(last === lineFeed || last === carriageReturn));
   return fixer.report;
 };
 
@@ -63,7 +54,7 @@ export const fixFile = (task: Cancellable<FixTask>): FixReport | Finding[] => {
   const partial = `${task.target}.partial-${process.pid}`;
   try {
     const fd = openSync(partial, 'wx');
-    let rows: ReturnType<typeof write>;
+    let rows: FixedRows;
     try {
       rows = write(task, fd);
     } finally {
@@ -100,19 +91,12 @@ export const fixToNew = (task: Cancellable<FixTask>): Promise<Answer<FixReport>>
 
 const isSafely = ({ kind, mend }: Finding): boolean => mend !== null && faultKinds[kind].safeFix !== undefined;
 
-interface FixedText {
-  /** What was fixed, a line each; no row contents. */
-  fixes: string[];
-  report: Pick<FixReport, 'bytes' | 'sha256'>;
-  /** Of the text as it was. */
-  inspection: Inspection;
-}
-
 /**
- * Writes the text of a task to `target` with those faults fixed of which evidence decides the fix; null, and nothing is
- * written, where there is nothing to fix, or a fault that cannot be fixed this way.
+ * Writes the text of a task to `target` with those faults fixed of which evidence decides the fix; gives these fixes, a line
+ * each without row contents, and the inspection of the text as it was. Null, and nothing is written, where there is nothing
+ * to fix, or a fault that cannot be fixed this way.
  */
-export const fixSafely = (task: Cancellable<CheckTask>, target: string): FixedText | null => {
+export const fixSafely = (task: Cancellable<CheckTask>, target: string) => {
   const inspection = inspectFile(task);
   const isSafe = inspection.findings.every((finding) => finding.code === null || isSafely(finding));
   const findings = inspection.findings.filter(isSafely);

@@ -19,7 +19,7 @@ interface FixedPlace {
 }
 
 /** What was done to rows. */
-interface FixedRows {
+export interface FixedRows {
   /** Rows of which a cell was changed, and rows that were left out; what is done to all rows alike is reported by `mends` only. */
   changed: number;
   /** Every change in them, {@link mostShown} at most. */
@@ -130,16 +130,13 @@ export const rowFixer = (scanner: CellScanner, plan: FixPlan) => {
     return hasMark(cell, (has.nul | has.control) & spoilt) ? text.replaceAll(unwanted, '') : text;
   };
 
-  /** Values as they are written: those in quotes stay in quotes, others get them for a character that could be a separator. */
-  const written = (row: number, values: string[]): string[] =>
-    values.slice(0, width).map((value, at) => {
+  /** Values in quotes stay in quotes, others get them for a character that could be a separator. */
+  const rewritten = (row: number, values: string[]): Buffer => {
+    const cells = values.slice(0, width).map((value, at) => {
       const isQuoted = scanner.isQuoted(scanner.firstCell(row) + at);
       const needsQuotes = isQuoted || /[,;\t|"\r\n]/.test(value) || (value === '' && width === 1);
       return needsQuotes ? `"${value.replaceAll('"', '""')}"` : value;
     });
-
-  const rewritten = (row: number, values: string[]): Buffer => {
-    const cells = written(row, values);
     noteCells(row, cells);
     return Buffer.from(cells.join(separator));
   };

@@ -61,7 +61,6 @@ export const fixedHeader = (cells: string[], delimiter: string): string[] => {
 
 interface HeaderFacts extends Pick<ScannedHeader, 'cells' | 'line' | 'places'> {
   facts: ColumnFacts[];
-  rows: number;
   delimiter: string;
   isRecord: boolean;
 }

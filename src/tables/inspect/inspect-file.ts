@@ -2,17 +2,15 @@
 import { createHash } from 'node:crypto';
 import { missingSource } from '../../model/errors.ts';
 import type { Cancellable } from '../../util/worker-pool.ts';
+import type { GivenReading } from '../scan/dialect.ts';
 import { encodingNamed } from '../scan/encodings.ts';
 import { type OpenTable, openTable } from '../scan/open-table.ts';
 import { type Answer, answerOf } from '../thread-answer.ts';
 import { byPlace, Findings, verdictOf } from './finding.ts';
 import { type Inspected, tableInspection } from './inspection.ts';
 
-export interface CheckTask {
+export interface CheckTask extends GivenReading {
   path: string;
-  delimiter?: string | undefined;
-  encoding?: string | undefined;
-  skipRows?: number | undefined;
   rowBytes: number;
   /** Lines of rows that blank rows are above in the workbook that the table was made of. */
   apart?: number[] | undefined;
@@ -42,20 +40,6 @@ const noTable = ({ signature, bom, layout }: OpenTable): Inspected => {
   };
 };
 
-const inspectTable = (
-  table: OpenTable,
-  { rowBytes, encoding, apart }: Pick<CheckTask, 'rowBytes' | 'encoding' | 'apart'>,
-): Inspected => {
-  if (table.signature !== null || table.decodedFrom === 'UTF-32') {
-    for (const _ of table.chunks); // the hash covers all bytes
-    return noTable(table);
-  }
-  const how = { rowBytes, isEncodingGiven: encoding !== undefined, apart: new Set(apart) };
-  const inspection = tableInspection({ ...table, ...how });
-  for (const chunk of table.chunks) inspection.feed(chunk);
-  return inspection.end();
-};
-
 const inspectOnce = (task: Cancellable<CheckTask>, fatal = false): Inspection => {
   const hash = createHash('sha256');
   let bytes = 0;
@@ -63,13 +47,12 @@ const inspectOnce = (task: Cancellable<CheckTask>, fatal = false): Inspection =>
     hash.update(chunk);
     bytes += chunk.length;
   };
-  const table = openTable({ ...task, fatal, onBytes });
-  try {
-    const facts = inspectTable(table, task);
-    return { ...facts, bytes, sha256: hash.digest('hex') };
-  } finally {
-    table.chunks.return(undefined);
-  }
+  using table = openTable({ ...task, fatal, onBytes });
+  const how = { rowBytes: task.rowBytes, isEncodingGiven: task.encoding !== undefined, apart: new Set(task.apart) };
+  const isTable = table.signature === null && table.decodedFrom !== 'UTF-32';
+  const inspection = isTable ? tableInspection({ ...table, ...how }) : null;
+  for (const chunk of table.chunks) inspection?.feed(chunk); // the hash covers all bytes in any case
+  return { ...(inspection?.end() ?? noTable(table)), bytes, sha256: hash.digest('hex') };
 };
 
 /** The inspection of a file in the encoding that evidence suggests, with the finding about that encoding. */

@@ -1,11 +1,11 @@
 // Inspects a table in one pass: encoding, layout, header, rows, values.
 import { isAscii } from 'node:buffer';
 import type { ColumnKind } from '../../model/table-history.ts';
-import { CellScanner } from '../scan/cell-scanner.ts';
+import type { CellScanner } from '../scan/cell-scanner.ts';
 import { contextAt } from '../scan/cell-text.ts';
 import { type EncodingVerdict, EncodingWatch, hintOf } from '../scan/encoding-watch.ts';
 import { oversizeOf } from '../scan/faults.ts';
-import type { OpenTable } from '../scan/open-table.ts';
+import { type OpenTable, scannerOf } from '../scan/open-table.ts';
 import type { ColumnType } from '../scan/value-kind.ts';
 import { type ColumnFacts, columnRemarks, mostlyOf, type NumberNotation, notationsOf } from './columns.ts';
 import { type Finding, Findings, type FoundAt, mostPlaces, type Verdict, verdictOf } from './finding.ts';
@@ -71,8 +71,7 @@ export const tableInspection = (settings: InspectionSettings) => {
   /** The bytes of the file begin with a byte order mark of UTF-8. */
   const hasMark = bom && decodedFrom === null;
   const findings = new Findings({ offsets: decodedFrom === null });
-  const scanner = new CellScanner(dialect, rowBytes);
-  scanner.beginBelow((skipped?.skipper.bytes ?? 0) + (hasMark ? 3 : 0), skipped?.lines ?? 0);
+  const scanner = scannerOf(settings, rowBytes);
   const watch = new EncodingWatch();
   const importer = importerWatch(scanner, findings, dialect.delimiter);
   /** Bytes that belong to no UTF-8 character, and where they stand. */
@@ -179,14 +178,14 @@ export const tableInspection = (settings: InspectionSettings) => {
     judgeRepeats(findings.of('repeated-header'), facts);
     const isRecord = layout.headerless === true;
     const { delimiter } = dialect;
-    const names = headerFindings(findings, { cells, line, places, facts, rows, delimiter, isRecord });
+    const names = headerFindings(findings, { cells, line, places, facts, delimiter, isRecord });
     importer.header(cells, line);
     if (cells.length <= mostColumns) columnRemarks(findings, { names: cells, facts, rows, line });
     const columns = cells.slice(0, mostColumns).map((name, at): InspectedColumn => {
       const { type = 'empty', decidedBy = null, empty = 0, kinds = [] } = facts[at] ?? {};
       const notations = notationsOf({ kinds });
-      const written = notations.length === 0 ? {} : { notations };
-      return { name, portalName: names[at] ?? '', type, mostly: mostlyOf({ kinds }), decidedBy, empty, ...written };
+      const values = { type, mostly: mostlyOf({ kinds }), decidedBy, empty };
+      return { name, portalName: names[at] ?? '', ...values, ...(notations.length > 0 && { notations }) };
     });
     return { columns, emptyTail: emptyTail({ cells, facts }) };
   };

@@ -13,6 +13,15 @@ export interface TableDialect {
   trailingDelimiter: boolean;
 }
 
+/** How a table is read, where that was specified. */
+export interface GivenReading {
+  delimiter?: string | undefined;
+  /** A name that `encodingNamed` knows, where the file is neither UTF-8 nor UTF-16 and no evidence shows what it is. */
+  encoding?: string | undefined;
+  /** Lines above the header, where the file does not decide; 0: the first line is the header. */
+  skipRows?: number | undefined;
+}
+
 /** A way to read a file that may be the right one. */
 export interface Candidate {
   /** The key of a manifest that decides for it. */

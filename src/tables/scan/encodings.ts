@@ -46,22 +46,18 @@ export const encodingNamed = (name: string): string | null => {
   }
 };
 
-export interface ByteDecoder {
-  decode(bytes?: Uint8Array, options?: { stream?: boolean }): string;
-}
-
 /** The decoder of an encoding that {@link encodingNamed} knows. With `fatal` it throws a TypeError at invalid bytes. */
-export const decoderOf = (name: string, { fatal = false }: { fatal?: boolean } = {}): ByteDecoder => {
+export const decoderOf = (name: string, { fatal = false } = {}): Pick<InstanceType<typeof TextDecoder>, 'decode'> => {
   const known = encodingNamed(name) ?? name;
   const upper = others[known];
   if (upper === undefined) return new TextDecoder(known, { fatal, ignoreBOM: false });
-  return { decode: (bytes = new Uint8Array()) => fromTable(bytes, upper) };
+  const high = (character: string): string => upper[character.charCodeAt(0) - 0x80] ?? '';
+  const decode = (bytes: Uint8Array = Buffer.alloc(0)): string =>
+    Buffer.from(bytes)
+      .toString('latin1')
+      .replace(/[\x80-\xff]/g, high);
+  return { decode };
 };
-
-const fromTable = (bytes: Uint8Array, upper: string): string =>
-  Buffer.from(bytes)
-    .toString('latin1')
-    .replace(/[\x80-\xff]/g, (character) => upper[character.charCodeAt(0) - 0x80] ?? '');
 
 const titles: Record<string, string> = { shift_jis: 'Shift_JIS', big5: 'Big5', macintosh: 'Macintosh' };
 

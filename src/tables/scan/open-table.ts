@@ -3,6 +3,8 @@ import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { extensionOf, kindOfBytes } from '../../dataset-api/file-types.ts';
 import { readFlags } from '../../util/file-calls.ts';
 import { type CancelFlag, throwIfCancelled } from '../../util/worker-pool.ts';
+import { CellScanner } from './cell-scanner.ts';
+import type { GivenReading } from './dialect.ts';
 import { decoderOf, hasBom, markedEncoding, sniffBytes, wideOf } from './encodings.ts';
 import { findLayout, type Layout } from './layout.ts';
 
@@ -11,10 +13,20 @@ const chunkBytes = 256 * 1024;
 interface ChunkOptions {
   /** Read every chunk into the same memory: each must be done with before the next is requested. */
   reuse?: boolean;
+  /** Offset of the first byte. */
+  from?: number;
+  /** Size of a chunk. */
+  most?: number;
+  /** Sees every chunk first. */
+  onBytes?: ((bytes: Buffer) => void) | undefined;
 }
 
 /** Yields the bytes of a file in buffers of up to 256 KB; throws a CancelledError when the flag is raised. */
-export function* fileChunks(path: string, cancelled: CancelFlag, options: ChunkOptions = {}): Generator<Buffer> {
+export function* fileChunks(
+  path: string,
+  cancelled: CancelFlag,
+  { reuse = false, from = 0, most = chunkBytes, onBytes }: ChunkOptions = {},
+): Generator<Buffer> {
   const fd = openSync(path, readFlags);
   try {
     const stats = fstatSync(fd);
@@ -22,13 +34,14 @@ export function* fileChunks(path: string, cancelled: CancelFlag, options: ChunkO
     if (!stats.isFile() && !stats.isDirectory())
       throw Object.assign(new Error('not a regular file'), { code: 'ENXIO', syscall: 'open' });
     // One byte more than a small file has, so that the second read finds the end without a large buffer.
-    const size = Math.min(chunkBytes, stats.size + 1);
-    const same = options.reuse === true ? Buffer.allocUnsafeSlow(size) : null;
-    for (;;) {
+    const size = Math.min(most, stats.size + 1);
+    const same = reuse ? Buffer.allocUnsafeSlow(size) : null;
+    for (let [at, bytes] = [from, 0]; ; at += bytes) {
       throwIfCancelled(cancelled);
       const chunk = same ?? Buffer.allocUnsafeSlow(size);
-      const bytes = readSync(fd, chunk, 0, size, null);
+      bytes = readSync(fd, chunk, 0, size, at);
       if (bytes === 0) return;
+      onBytes?.(chunk.subarray(0, bytes));
       yield chunk.subarray(0, bytes);
     }
   } finally {
@@ -57,36 +70,25 @@ export interface OpenTable {
   bom: boolean;
   decodedFrom: string | null;
   layout: Layout;
-  /** Where lines were to be skipped: how many, and the skipper that has them. They are no part of {@link chunks}. */
-  skipped: { lines: number; skipper: LineSkipper } | null;
-  /** The bytes without a byte order mark; each chunk only until the next is requested. */
+  /** Where lines were to be skipped. */
+  skipped: SkippedLines | null;
+  /** The bytes without a byte order mark and skipped lines; each chunk only until the next is requested. */
   chunks: Generator<Buffer>;
+  /** Closes the file. */
+  [Symbol.dispose](): void;
 }
 
-interface OpenOptions {
+interface OpenOptions extends GivenReading, Pick<ChunkOptions, 'onBytes'> {
   path: string;
-  delimiter?: string | undefined;
-  /** The encoding, a name that `encodingNamed` knows, where it was given; UTF-8 and UTF-16 are seen. */
-  encoding?: string | undefined;
-  /** A byte order mark counts more than that. */
+  /** A byte order mark counts more than the encoding. */
   trustsMark?: boolean;
-  /** Lines above the header, where given; 0: the first line is the header. */
-  skipRows?: number | undefined;
   /** Throw a TypeError at bytes that are invalid in that encoding. */
   fatal?: boolean;
   cancelled: CancelFlag;
-  onBytes?: (bytes: Buffer) => void;
-}
-
-function* rawChunks({ path, cancelled, onBytes }: OpenOptions): Generator<Buffer> {
-  for (const chunk of fileChunks(path, cancelled, { reuse: true })) {
-    onBytes?.(chunk);
-    yield chunk;
-  }
 }
 
 /** The first chunk, which was inspected already, and those after it. */
-function* following(first: Buffer, rest: Generator<Buffer>): Generator<Buffer> {
+function* following(first: Buffer, rest: Iterable<Buffer>): Generator<Buffer> {
   if (first.length > 0) yield first;
   yield* rest;
 }
@@ -107,20 +109,45 @@ function* decoded(chunks: Iterable<Buffer>, encoding: string, fatal: boolean): G
   if (last !== '') yield Buffer.from(last);
 }
 
-function* withoutLines(chunks: Generator<Buffer>, skipper: LineSkipper): Generator<Buffer> {
+interface SkippedLines {
+  lines: number;
+  /** How many bytes they have so far, and the first of these. */
+  bytes: number;
+  kept: Buffer;
+}
+
+const [lf, cr] = [10, 13];
+
+const mostKept = 64 * 1024;
+
+/** Leaves the first lines of a text out, which `skipped` counts and keeps. */
+function* withoutLines(chunks: Iterable<Buffer>, skipped: SkippedLines): Generator<Buffer> {
+  let left = skipped.lines;
+  /** A line ended with CR at the end of a chunk; an LF at the start of the next one belongs to it. */
+  let afterReturn = false;
   for (const chunk of chunks) {
-    const rest = skipper.rest(chunk);
-    if (rest.length > 0) yield rest;
+    let at: number = afterReturn && chunk[0] === lf ? 1 : 0;
+    afterReturn = false;
+    for (; left > 0 && at < chunk.length; at++) {
+      const byte = chunk[at];
+      if (byte !== lf && byte !== cr) continue;
+      left--;
+      afterReturn = byte === cr && at + 1 === chunk.length;
+      if (byte === cr && chunk[at + 1] === lf) at++;
+    }
+    skipped.bytes += at;
+    if (skipped.kept.length < mostKept) skipped.kept = Buffer.concat([skipped.kept, chunk.subarray(0, at)]);
+    if (at < chunk.length) yield chunk.subarray(at);
   }
 }
 
-/** Opens a file; throws the system's error when it cannot be read. `chunks` must be read or returned to close it. */
+/** Opens a file, which the caller closes; throws the system's error when it cannot be read. */
 export const openTable = (options: OpenOptions): OpenTable => {
-  const raw = rawChunks(options);
+  const raw = fileChunks(options.path, options.cancelled, { reuse: true, onBytes: options.onBytes });
   const head = raw.next().value ?? Buffer.alloc(0);
   const whole = head.length < sniffBytes;
-  const skipped =
-    options.skipRows === undefined ? null : { lines: options.skipRows, skipper: new LineSkipper(options.skipRows) };
+  const { skipRows: lines } = options;
+  const skipped = lines === undefined ? null : { lines, bytes: 0, kept: Buffer.alloc(0) };
   const given = options.trustsMark && markedEncoding(head) !== null ? undefined : options.encoding;
   const wide = given === undefined ? wideOf(head) : { encoding: given, marked: false };
   const decodedFrom = wide?.encoding ?? null;
@@ -129,43 +156,22 @@ export const openTable = (options: OpenOptions): OpenTable => {
   const text = isDecoded
     ? decoded(following(head, raw), wide.encoding, options.fatal ?? false)
     : following(head.subarray(bom ? 3 : 0), raw);
-  const chunks = skipped === null ? text : withoutLines(text, skipped.skipper);
+  const chunks = skipped === null ? text : withoutLines(text, skipped);
   const first = chunks.next().value ?? Buffer.alloc(0);
   const known = { delimiter: options.delimiter, isHeader: skipped !== null };
   const layout = findLayout(first.subarray(0, sniffBytes), whole, known);
-  return { signature: signatureOf(head), bom, decodedFrom, layout, skipped, chunks: following(first, chunks) };
+  return {
+    ...{ signature: signatureOf(head), bom, decodedFrom, layout, skipped, chunks: following(first, chunks) },
+    [Symbol.dispose]: () => void raw.return(undefined),
+  };
 };
 
-const lf = 10;
-const cr = 13;
-
-const mostKept = 64 * 1024;
-
-/** Takes a text piece by piece and leaves its first lines out. */
-export class LineSkipper {
-  /** Bytes that were left out, and the first of them. */
-  bytes = 0;
-  kept: Buffer = Buffer.alloc(0);
-  #left: number;
-  /** A line ended with CR at the end of a piece; an LF at the start of the next one belongs to it. */
-  #afterReturn = false;
-
-  constructor(count: number) {
-    this.#left = count;
-  }
-
-  rest(piece: Buffer): Buffer {
-    let at = this.#afterReturn && piece[0] === lf ? 1 : 0;
-    this.#afterReturn = false;
-    for (; this.#left > 0 && at < piece.length; at++) {
-      const byte = piece[at];
-      if (byte !== lf && byte !== cr) continue;
-      this.#left--;
-      if (byte === cr && piece[at + 1] === lf) at++;
-      this.#afterReturn = byte === cr && at + 1 === piece.length;
-    }
-    this.bytes += at;
-    if (at > 0 && this.kept.length < mostKept) this.kept = Buffer.concat([this.kept, piece.subarray(0, at)]);
-    return piece.subarray(at);
-  }
-}
+/** A scanner for the rows of an opened file, whose places are those of the file. */
+export const scannerOf = (
+  { layout, bom, decodedFrom, skipped }: Pick<OpenTable, 'layout' | 'bom' | 'decodedFrom' | 'skipped'>,
+  rowBytes: number,
+): CellScanner => {
+  const scanner = new CellScanner(layout.dialect, rowBytes);
+  scanner.beginBelow((skipped?.bytes ?? 0) + (bom && decodedFrom === null ? 3 : 0), skipped?.lines ?? 0);
+  return scanner;
+};

@@ -14,17 +14,13 @@ export interface ReadOptions {
 
 /** Joins the first chunks until they have four bytes, so that a byte order mark is not cut. */
 async function* withWholeHead(source: AsyncIterable<Buffer> | Iterable<Buffer>): AsyncGenerator<Buffer> {
-  let head: Buffer | null = Buffer.alloc(0);
+  let head: Buffer = Buffer.alloc(0);
   for await (const chunk of source) {
-    if (head === null) yield chunk;
-    else {
-      head = head.length === 0 ? chunk : Buffer.concat([head, chunk]);
-      if (head.length < 4) continue;
-      yield head;
-      head = null;
-    }
+    const isBegun = head.length >= 4;
+    if (!isBegun) head = Buffer.concat([head, chunk]);
+    if (head.length >= 4) yield isBegun ? chunk : head;
   }
-  if (head !== null && head.length > 0) yield head;
+  if (head.length > 0 && head.length < 4) yield head;
 }
 
 /**

@@ -3,10 +3,11 @@ import { createContext, Script } from 'node:vm';
 import { TableStepError } from '../../model/errors.ts';
 import type { TableRecipe } from '../../model/recipe/recipe.ts';
 import type { Step } from '../../model/recipe/steps.ts';
+import { recordOf } from '../../util/json.ts';
 import { plural } from '../../util/plural.ts';
 import { faultOf } from '../scan/fault-kinds.ts';
 import type { BadRows } from './bad-rows.ts';
-import type { Row, Table } from './row.ts';
+import { oversizeRow, type Row, type Table } from './row.ts';
 import { cellSteps } from './step/cells.ts';
 import { pluginStage } from './step/plugin.ts';
 import { inRow, type RowStep, type StepCount, type StepTools } from './step/row-step.ts';
@@ -33,15 +34,11 @@ const withinTime = <T>(ms: number, work: () => T): T => {
   try {
     script.runInContext(context, { timeout: ms });
   } catch (error) {
-    if (isTimeout(error)) throw new OutOfTime(`not done after ${ms} ms`);
-    throw error;
+    const { code } = recordOf(error); // it comes from the other context, so that it is no `Error` of this one
+    throw code === 'ERR_SCRIPT_EXECUTION_TIMEOUT' ? new OutOfTime(`not done after ${ms} ms`) : error;
   }
   return done[0] as T; // the work has ended, so its result is there
 };
-
-/** The error comes from the other context, so `instanceof Error` would be false. */
-const isTimeout = (error: unknown): boolean =>
-  typeof error === 'object' && error !== null && 'code' in error && error.code === 'ERR_SCRIPT_EXECUTION_TIMEOUT';
 
 export interface Pipeline extends Omit<Table, 'close'> {
   /** What the steps did, a line each; complete once all rows were read. */
@@ -171,8 +168,7 @@ const keptOf = (batch: Row[], steps: Counted[], { bad, batchMs = mostBatchMs, ro
   try {
     return withinTime(batchMs, () => batch.filter(keep));
   } catch (error) {
-    if (error instanceof RangeError && error.message === 'Invalid string length')
-      throw faultOf('row-oversize', { line }, { limit: rowBytes, isMade: true });
+    if (error instanceof RangeError && error.message === 'Invalid string length') throw oversizeRow(line, { rowBytes });
     if (!(error instanceof OutOfTime)) throw error;
     throw new TableStepError(`line ${line}: a step does not finish here`, {
       hint: 'look for a regular expression with nested repetition, such as `(a+)+`, and simplify it',

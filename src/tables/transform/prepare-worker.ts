@@ -10,11 +10,12 @@ import { sheetPlaces } from '../inspect/sheet-places.ts';
 import { portalDelimiter } from '../scan/dialect.ts';
 import { type Answer, answerOf } from '../thread-answer.ts';
 import { badRowsOf, CsvFile, csvLine } from './bad-rows.ts';
-import { openSource, textPaths } from './input/open-source.ts';
+import { openSource, type SourceTask, textPaths } from './input/open-source.ts';
 import { type Pipeline, pipelineOf } from './pipeline.ts';
 import {
-  type Limits,
+  freeBytes,
   type MakingReport,
+  mostGrowth,
   NotOneTable,
   outgrown,
   oversizeRow,
@@ -23,14 +24,8 @@ import {
   tooLarge,
 } from './row.ts';
 
-export interface PrepareTask {
-  path: string;
-  name: string;
-  recipe: TableRecipe;
-  /** File for the table; temporary files beside it have names that begin with its own. */
-  into: string;
+export interface PrepareTask extends SourceTask {
   rejects: string;
-  limits: Limits;
 }
 
 export interface MadeTable extends MakingReport {
@@ -58,7 +53,7 @@ export const prepareFile = (task: Cancellable<PrepareTask>): Promise<Answer<Made
         if (!(error instanceof NotOneTable) || !isFineAsFile(error, task.recipe)) throw error;
         const { message: why, hint } = error;
         const warning = `${why}; it is published as a file, without rows: ${hint}`;
-        return { kind: 'as-is', why, ...(error.isSeveral ? { warnings: [warning] } : {}) };
+        return { kind: 'as-is', why, ...(error.holds === 'several' && { warnings: [warning] }) };
       }
     },
     (error) => {
@@ -70,20 +65,19 @@ export const prepareFile = (task: Cancellable<PrepareTask>): Promise<Answer<Made
   );
 
 /** Who has files fixed expects tables, so that a source with rows that is none is refused then. */
-const isFineAsFile = ({ hasRows }: NotOneTable, { asked, mend }: TableRecipe): boolean =>
-  !asked && (mend === undefined || !hasRows);
+const isFineAsFile = ({ holds }: NotOneTable, { asked, mend }: TableRecipe): boolean =>
+  !asked && (mend === undefined || holds === 'nothing');
 
 const prepare = async (task: Cancellable<PrepareTask>): Promise<Made> => {
   beat(task.cancelled);
   const { recipe, name } = task;
   if (!recipe.asked && !isConvertible(name)) return isTabular(name) ? fixed(task) : { kind: 'as-is', why: 'no table' };
   const report: MakingReport = { notes: [], mended: [], warnings: [] };
-  const opened = await openSource({ ...task, report });
+  const table = await openSource({ ...task, report });
   try {
-    return { kind: 'table', ...report, ...(await make(task, opened.table, report)) };
+    return { kind: 'table', ...report, ...(await make(task, table, report)) };
   } finally {
-    await opened.table.close?.();
-    opened.close();
+    await table.close?.();
     for (const path of textPaths(task.into)) rmSync(path, { force: true });
   }
 };
@@ -116,13 +110,13 @@ const make = async (
   const bad = badRowsOf(recipe, table, rejects);
   const sheet = recipe.steps.every(keepsPlaces) ? (table.sheet ?? null) : null;
   const places = sheet === null ? null : sheetPlaces(sheet);
-  const mostBytes = Math.max(limits.freeBytes, statSync(task.path).size * limits.ratio);
+  const mostBytes = Math.max(freeBytes, statSync(task.path).size * mostGrowth);
   let scratches = 0;
   const scratch = (name: string): string => `${into}.${name}-${++scratches}`;
   const file = new CsvFile(into);
   let pipeline: Pipeline | null = null;
   try {
-    const batches = beating(within(table.batches, mostBytes, limits), task.cancelled);
+    const batches = beating(within(table.batches, mostBytes), task.cancelled);
     const tools = { bad, scratch, rowBytes: limits.rowBytes, alive: () => beat(task.cancelled) };
     pipeline = await pipelineOf({ ...table, batches }, recipe, tools);
     const header = csvLine(pipeline.columns);
@@ -138,7 +132,7 @@ const make = async (
       }
       rowsOut += batch.length;
       if (file.bytes > limits.bytes) throw tooLarge('the table', limits);
-      if (file.bytes > mostBytes) throw outgrown(limits);
+      if (file.bytes > mostBytes) throw outgrown();
     }
     const rowsIn = pipeline.rowsRead();
     bad.end(rowsIn);
@@ -156,9 +150,6 @@ const make = async (
         ...(places === null ? {} : { sheet: places.end(rows > 0) }),
       },
     };
-  } catch (error) {
-    rmSync(into, { force: true });
-    throw error;
   } finally {
     pipeline?.close();
     bad.close();
@@ -173,11 +164,11 @@ const keepsPlaces = (step: Step): boolean =>
   Object.keys(step).every((key) => ['skipRows', 'header', 'cast', 'replace', 'fill'].includes(key));
 
 /** Throws where rows are larger together than any real source of their size: many empty cells, or one text many times. */
-async function* within(batches: AsyncIterable<Row[]>, most: number, limits: Limits): AsyncGenerator<Row[]> {
+async function* within(batches: AsyncIterable<Row[]>, most: number): AsyncGenerator<Row[]> {
   let bytes = 0;
   for await (const batch of batches) {
     for (const { cells } of batch) for (const cell of cells) bytes += cell.length + 1;
-    if (bytes > most) throw outgrown(limits);
+    if (bytes > most) throw outgrown();
     yield batch;
   }
 }

@@ -1,15 +1,15 @@
 // Converts a source to canonical CSV by its recipe, off the event loop.
 import { randomUUID } from 'node:crypto';
 import { readdir, rename, rm, stat } from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { errorMessage, TableInputError, TableStepError } from '../../model/errors.ts';
 import type { TableRecipe } from '../../model/recipe/recipe.ts';
 import { Semaphore } from '../../util/concurrency.ts';
+import { isErrno, unless } from '../../util/durable.ts';
 import { makeFolder } from '../../util/make-folder.ts';
 import { OverlongError, SilentError, WorkerPool } from '../../util/worker-pool.ts';
 import { type Answer, answered } from '../thread-answer.ts';
 import type { Made, MadeTable, PrepareTask } from './prepare-worker.ts';
-import type { Limits } from './row.ts';
 import { moduleAt } from './step/plugin.ts';
 
 const pool = new WorkerPool<PrepareTask, Answer<Made>>({
@@ -23,17 +23,7 @@ const pool = new WorkerPool<PrepareTask, Answer<Made>>({
 const placesEach = 2;
 const places = new Map<string, Semaphore>();
 
-const placeOf = (manifest: string): Semaphore => {
-  const place = places.get(manifest) ?? new Semaphore(placesEach);
-  places.set(manifest, place);
-  return place;
-};
-
-export interface PrepareOptions {
-  /** The source, and the name that determines its kind. */
-  path: string;
-  name: string;
-  recipe: TableRecipe;
+export interface PrepareOptions extends Pick<PrepareTask, 'path' | 'name' | 'recipe'> {
   folder: string;
   label: string;
   /** Where rejected rows are written; null: nowhere. An older file there is replaced, or removed when no row is bad. */
@@ -48,13 +38,8 @@ export interface PrepareOptions {
   mostMs?: number;
 }
 
-const usualSilenceMs = 600_000;
-
-const never = new AbortController().signal;
-
 /** A table at `path`, which the caller removes. */
-export interface PreparedTable extends Omit<MadeTable, 'kind'> {
-  kind: 'table';
+export interface PreparedTable extends MadeTable {
   path: string;
   rejects: string | null;
 }
@@ -62,36 +47,29 @@ export interface PreparedTable extends Omit<MadeTable, 'kind'> {
 /** The result: a table, or a file that is none and may be published as it is. */
 export type Prepared = PreparedTable | Extract<Made, { kind: 'as-is' }>;
 
-const limitsOf = ({ maxBytes, rowBytes }: PrepareOptions): Limits => ({
-  bytes: maxBytes,
-  rowBytes,
-  columns: 4096,
-  ratio: 250,
-  freeBytes: 64 * 1024 * 1024,
-});
-
 /**
  * Makes a table in a worker thread, with flat memory. Equal sources and recipes give equal bytes. A failure leaves
  * nothing behind but the rejected rows of a TableRowsError.
  */
 export const prepareTable = async (options: PrepareOptions): Promise<Prepared> => {
-  const { path, name, recipe, folder, label, rejects, signal } = options;
+  const { path, name, recipe, folder, label, rejects, maxBytes, rowBytes, signal } = options;
   if (recipe.fault !== null) throw new TableStepError(recipe.fault, { hint: 'fix the manifest or the file it names' });
   await makeFolder(folder, 0o700);
-  const into = join(folder, `${label}.${randomUUID()}.csv`);
+  const attempt = `${label}.${randomUUID()}`;
+  const into = join(folder, `${attempt}.csv`);
   const rejected = `${into}.rejects`;
-  const task = { path, name, recipe, into, rejects: rejected, limits: limitsOf(options) };
+  const task = { path, name, recipe, into, rejects: rejected, limits: { bytes: maxBytes, rowBytes } };
   let answer: Answer<Made>;
   try {
     answer = await inPlace(task, options);
   } catch (error) {
-    await removeBegun(into);
+    await sweepPrepared(folder, attempt);
     throw signal?.aborted ? error : endOfThread(error, options);
   }
   const kept = await keepRejects(rejected, rejects);
   if ('error' in answer && kept !== null) answer.error.hint += `; the bad rows are in ${kept}`;
   const isMade = 'value' in answer && answer.value.kind === 'table';
-  if (!isMade) await removeBegun(into);
+  if (!isMade) await sweepPrepared(folder, attempt);
   const made = answered(answer);
   return made.kind === 'table' ? { ...made, path: into, rejects: kept } : made;
 };
@@ -99,12 +77,13 @@ export const prepareTable = async (options: PrepareOptions): Promise<Prepared> =
 /** The time of a module is its own affair, as long as it moves on. */
 const inPlace = async (
   task: PrepareTask,
-  { path, recipe, manifest, signal, silenceMs = usualSilenceMs, mostMs }: PrepareOptions,
+  { path, recipe, manifest, signal, silenceMs = 600_000, mostMs }: PrepareOptions,
 ): Promise<Answer<Made>> => {
   const { size: bytes } = await stat(path).catch(() => ({ size: 0 })); // the thread reports why
   const limits = moduleOf(recipe) === undefined ? { mostMs: mostMs ?? 120_000 + bytes / 500 } : { silenceMs };
-  const place = placeOf(manifest);
-  await place.acquire(signal ?? never);
+  const place = places.get(manifest) ?? new Semaphore(placesEach);
+  places.set(manifest, place);
+  await place.acquire(signal ?? new AbortController().signal);
   try {
     return await pool.run(task, signal, limits);
   } finally {
@@ -112,29 +91,20 @@ const inPlace = async (
   }
 };
 
-/** Removes what earlier attempts under a label left in a folder, and what is older than a day. */
+/** Removes what attempts under a label left in a folder, and what is older than a day. */
 export const sweepPrepared = async (folder: string, label: string): Promise<void> => {
   const names = await readdir(folder).catch(() => []); // the folder does not exist yet
   for (const name of names) {
     const path = join(folder, name);
-    if (name.startsWith(`${label}.`) || (await isOld(path))) await rm(path, { force: true });
+    const facts = await stat(path).catch(() => null); // another process has just removed it
+    const isOld = facts !== null && Date.now() - facts.mtimeMs > dayMs;
+    if (isOld || name.startsWith(`${label}.`)) await rm(path, { force: true });
   }
 };
 
 const dayMs = 24 * 3600 * 1000;
 
-const isOld = async (path: string): Promise<boolean> => {
-  const facts = await stat(path).catch(() => null); // another process has just removed it
-  return facts !== null && Date.now() - facts.mtimeMs > dayMs;
-};
-
 export const removePreparedFile = (path: string): Promise<void> => rm(path, { force: true });
-
-const removeBegun = async (into: string): Promise<void> => {
-  for (const name of await readdir(dirname(into))) {
-    if (name.startsWith(basename(into))) await rm(join(dirname(into), name), { force: true });
-  }
-};
 
 const moduleOf = ({ steps }: TableRecipe): string | undefined =>
   steps.find(({ transform }) => transform !== undefined)?.transform;
@@ -159,7 +129,7 @@ const endOfThread = (error: unknown, { name, recipe }: PrepareOptions): unknown 
       cause: error,
     });
   }
-  if (!(error instanceof Error && 'code' in error && error.code === 'ERR_WORKER_OUT_OF_MEMORY')) return error;
+  if (!isErrno(error, 'ERR_WORKER_OUT_OF_MEMORY')) return error;
   return new TableInputError(`${name} exceeds the memory limit of a table`, {
     hint: 'publish it as CSV, which is read row by row',
     cause: error,
@@ -167,17 +137,15 @@ const endOfThread = (error: unknown, { name, recipe }: PrepareOptions): unknown 
 };
 
 const keepRejects = async (from: string, to: string | null): Promise<string | null> => {
-  if (to === null) {
-    await rm(from, { force: true });
-    return null;
+  if (to !== null) {
+    await makeFolder(dirname(to), 0o700);
+    const isKept = await unless(
+      rename(from, to).then(() => true),
+      ['ENOENT'],
+      false,
+    );
+    if (isKept) return to;
   }
-  await makeFolder(dirname(to), 0o700);
-  try {
-    await rename(from, to);
-    return to;
-  } catch (error) {
-    if (!(error instanceof Error) || !('code' in error) || error.code !== 'ENOENT') throw error;
-    await rm(to, { force: true });
-    return null;
-  }
+  await rm(to ?? from, { force: true });
+  return null;
 };

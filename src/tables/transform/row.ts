@@ -1,5 +1,6 @@
 // A row on its way through the steps, and the faults of rows and of steps.
 import { errorMessage, type TableFaultError, TableInputError, TableStepError } from '../../model/errors.ts';
+import { countText } from '../../util/plural.ts';
 import { faultOf } from '../scan/fault-kinds.ts';
 
 export interface Row {
@@ -48,11 +49,10 @@ export interface Limits {
   /** Largest table, bytes, also when unpacked from an archive. */
   bytes: number;
   rowBytes: number;
-  columns: number;
-  /** Most bytes per compressed byte, once {@link Limits.freeBytes} were unpacked. */
-  ratio: number;
-  freeBytes: number;
 }
+
+/** Most columns; and how many times as large as its source a table may be, once it has more than so many bytes. */
+export const [columnLimit, mostGrowth, freeBytes] = [4096, 250, 64 * 1024 * 1024];
 
 const megabytes = (bytes: number): string => `${Math.round(bytes / 1e6).toLocaleString('en')} MB`;
 
@@ -63,8 +63,8 @@ export const shown = (text: string): string => {
 };
 
 /** A table that is out of all proportion to its source: many empty cells, or one text many times. */
-export const outgrown = (limits: Limits): TableInputError =>
-  new TableInputError(`the table would be more than ${limits.ratio} times as large as the file`, {
+export const outgrown = (): TableInputError =>
+  new TableInputError(`the table would be more than ${mostGrowth} times as large as the file`, {
     hint: 'look for rows that are empty but for a few cells, for one text in very many cells, and for steps that repeat text',
   });
 
@@ -79,33 +79,27 @@ export const damaged = (what: string, cause: unknown): TableInputError =>
     cause,
   });
 
-export const oversizeRow = (line: number, limits: Limits): TableFaultError =>
-  faultOf('row-oversize', { line }, { limit: limits.rowBytes, isMade: true });
+export const oversizeRow = (line: number, { rowBytes }: Pick<Limits, 'rowBytes'>): TableFaultError =>
+  faultOf('row-oversize', { line }, { limit: rowBytes, isMade: true });
 
-export const tooManyColumns = (count: number, limits: Limits): TableInputError =>
-  new TableInputError(
-    `the header has ${count.toLocaleString('en')} columns, more than the limit of ${limits.columns.toLocaleString('en')}`,
-    { line: 1, hint: 'portals cannot store such a table; turn columns into rows, or split the file' },
-  );
+export const tooManyColumns = (count: number): TableInputError =>
+  new TableInputError(`the header has ${countText(count)} columns, more than the limit of ${countText(columnLimit)}`, {
+    line: 1,
+    hint: 'portals cannot store such a table; turn columns into rows, or split the file',
+  });
 
 export const noHeader = (line: number, sheet?: string): TableFaultError =>
   faultOf('empty-file', { line, sheet }, { isBelow: true });
 
 /** A sound source that is not one table. */
 export class NotOneTable extends TableInputError {
-  /** False where it holds nothing like a table: several tables, or rows that are no table yet, may be meant as one. */
-  readonly hasRows: boolean;
-  /** True where it holds several tables. */
-  readonly isSeveral: boolean;
+  /** Several tables, and rows that are no table yet, may be meant as one. */
+  readonly holds: 'several' | 'rows' | 'nothing';
   override readonly name = 'TableInputError'; // what it is outside of this thread
 
-  constructor(
-    message: string,
-    details: ConstructorParameters<typeof TableInputError>[1] & { hasRows?: boolean; isSeveral?: boolean },
-  ) {
+  constructor(message: string, holds: NotOneTable['holds'], details: ConstructorParameters<typeof TableInputError>[1]) {
     super(message, details);
-    this.hasRows = details.hasRows ?? true;
-    this.isSeveral = details.isSeveral ?? false;
+    this.holds = holds;
   }
 }
 

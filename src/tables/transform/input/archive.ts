@@ -3,7 +3,7 @@ import { basename, posix } from 'node:path';
 import { type Entry, openPromise, type ZipFile } from 'yauzl';
 import { TableInputError } from '../../../model/errors.ts';
 import { isSystemError } from '../../../util/file-calls.ts';
-import { type CancelFlag, CancelledError, throwIfCancelled } from '../../../util/worker-pool.ts';
+import { type CancelFlag, type Cancellable, CancelledError, throwIfCancelled } from '../../../util/worker-pool.ts';
 import { damaged, type Limits, shown } from '../row.ts';
 import { type Bytes, bombGuard } from './bytes.ts';
 
@@ -24,7 +24,7 @@ export interface Archive {
 /** Opens an archive; throws a TableInputError for names that lead out of a folder, and when it is damaged. */
 export const openArchive = async (
   path: string,
-  { limits, cancelled }: { limits: Limits; cancelled: CancelFlag },
+  { limits, cancelled }: Cancellable<{ limits: Limits }>,
 ): Promise<Archive> => {
   const name = basename(path);
   const zip = await openPromise(path, { autoClose: false }).catch((cause) => {
@@ -34,9 +34,11 @@ export const openArchive = async (
   try {
     const entries = await entriesOf(zip, name, cancelled);
     const count = budgetOf(zip, name, limits);
-    const read = (entry: Entry): Bytes => {
-      return () => contentOf(zip, entry, { name, count, cancelled });
-    };
+    const tools = { name, count, cancelled };
+    const read =
+      (entry: Entry): Bytes =>
+      () =>
+        contentOf(zip, entry, tools);
     const byPath = new Map([...entries].map(([path, entry]) => [keyOf(path), entry]));
     const entry = (path: string): Entry | undefined => entries.get(path.slice(1)) ?? byPath.get(keyOf(path));
     return { name, entries, entry, read, close: () => zip.close() };
@@ -116,12 +118,9 @@ async function* contentOf(
       hint: 'recreate the archive with the usual method (deflate)',
     });
   }
-  const stream = await zip.openReadStreamPromise(entry).catch((cause) => {
-    throw damaged(what, cause);
-  });
   let at = 0;
   try {
-    for await (const chunk of stream as AsyncIterable<Buffer>) {
+    for await (const chunk of (await zip.openReadStreamPromise(entry)) as AsyncIterable<Buffer>) {
       throwIfCancelled(cancelled);
       at += chunk.length;
       count(entry, at);
@@ -130,7 +129,5 @@ async function* contentOf(
   } catch (error) {
     if (!(error instanceof Error) || isOurs(error)) throw error;
     throw damaged(what, error);
-  } finally {
-    stream.destroy();
   }
 }

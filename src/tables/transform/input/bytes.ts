@@ -3,10 +3,10 @@ import { basename } from 'node:path';
 import { Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import { TableFaultError, TableInputError } from '../../../model/errors.ts';
-import type { CancelFlag } from '../../../util/worker-pool.ts';
-import { type ByteDecoder, decoderOf, markedEncoding } from '../../scan/encodings.ts';
+import type { Cancellable } from '../../../util/worker-pool.ts';
+import { decoderOf, markedEncoding } from '../../scan/encodings.ts';
 import { fileChunks } from '../../scan/open-table.ts';
-import { damaged, type Limits, tooLarge } from '../row.ts';
+import { damaged, freeBytes, type Limits, mostGrowth, tooLarge } from '../row.ts';
 
 /** Chunks that can be read more than once. */
 export type Bytes = () => AsyncIterable<Buffer>;
@@ -17,27 +17,21 @@ export const bombGuard = (what: string, limits: Limits): ((bytes: number, compre
   return (bytes, compressed) => {
     out += bytes;
     if (out > limits.bytes) throw tooLarge(what, limits);
-    if (out <= limits.freeBytes || out <= compressed * limits.ratio) return;
+    if (out <= freeBytes || out <= compressed * mostGrowth) return;
     throw new TableInputError(
-      `${what} expands to more than ${limits.ratio} times its size: it looks like a compression bomb`,
+      `${what} expands to more than ${mostGrowth} times its size: it looks like a compression bomb`,
       { hint: 'publish the table itself, not an archive of it' },
     );
   };
 };
 
 /** The bytes of a file, unpacked when its name ends with `.gz`. */
-export const fileBytes = (
-  path: string,
-  name: string,
-  { limits, cancelled }: { limits: Limits; cancelled: CancelFlag },
-): Bytes => {
-  if (!/\.gz$/i.test(name)) return () => Readable.from(fileChunks(path, cancelled));
-  return () => gunzipped(path, { limits, cancelled });
-};
+export const fileBytes = (path: string, name: string, bounds: Cancellable<{ limits: Limits }>): Bytes =>
+  /\.gz$/i.test(name) ? () => gunzipped(path, bounds) : () => Readable.from(fileChunks(path, bounds.cancelled));
 
 async function* gunzipped(
   path: string,
-  { limits, cancelled }: { limits: Limits; cancelled: CancelFlag },
+  { limits, cancelled }: Cancellable<{ limits: Limits }>,
 ): AsyncGenerator<Buffer> {
   const what = basename(path);
   const guard = bombGuard(what, limits);
@@ -62,7 +56,7 @@ async function* gunzipped(
 /** The text of `bytes` in pieces: UTF-8, or what a byte order mark names. Throws a TableFaultError at bytes that are no text. */
 export async function* decoded(bytes: Bytes): AsyncGenerator<string> {
   let encoding = 'UTF-8';
-  let decoder: ByteDecoder | null = null;
+  let decoder: ReturnType<typeof decoderOf> | null = null;
   let line = 1;
   const decode = (chunk?: Buffer): string => {
     try {

@@ -2,6 +2,7 @@
 import { TableInputError } from '../../../model/errors.ts';
 import { isObject, parsedJson } from '../../../util/json.ts';
 import {
+  columnLimit,
   inBatches,
   type Limits,
   NotOneTable,
@@ -25,7 +26,7 @@ export const openJson = async (bytes: Bytes, format: 'array' | 'lines', limits: 
   const columns = new Map<string, number>();
   for await (const item of items()) {
     for (const [key] of entriesOf(item)) if (!columns.has(key)) columns.set(key, columns.size);
-    if (columns.size > limits.columns) throw tooManyColumns(columns.size, limits);
+    if (columns.size > columnLimit) throw tooManyColumns(columns.size);
   }
   if (columns.size === 0) {
     throw new TableInputError('the JSON has no rows, so there are no columns', {
@@ -45,9 +46,8 @@ export const jsonFormat = async (bytes: Bytes, name: string): Promise<'array' | 
   if (head.trimStart().startsWith('[')) return 'array';
   const [first = '', ...others] = head.trimStart().split('\n');
   if (isObject(parsedJson(first)) && others.some((line) => line.startsWith('{'))) return 'lines';
-  throw new NotOneTable(`${name} is not an array of rows`, {
+  throw new NotOneTable(`${name} is not an array of rows`, /:\s*\[\s*[{[]/.test(head) ? 'rows' : 'nothing', {
     hint: 'a table is an array of objects, or one object a line; to publish the file as it is: `import: never`',
-    hasRows: /:\s*\[\s*[{[]/.test(head),
   });
 };
 
@@ -82,7 +82,7 @@ const objectOf = ({ row, text }: Item): Record<string, unknown> => {
   if (!isObject(value)) {
     const details = { line: row, hint: 'each row must be an object such as {"id": 1, "name": "Parks"}' };
     // A list of anything else has no rows at all.
-    if (row === 1) throw new NotOneTable('row 1 is not an object', { ...details, hasRows: Array.isArray(value) });
+    if (row === 1) throw new NotOneTable('row 1 is not an object', Array.isArray(value) ? 'rows' : 'nothing', details);
     throw new TableInputError(`row ${row} is not an object`, details);
   }
   return value;
@@ -115,7 +115,7 @@ const cellOf = (value: unknown, row: number, key: string): string => {
   if (value === null || value === undefined) return '';
   if (typeof value !== 'object') return String(value);
   const what = Array.isArray(value) ? 'a list' : 'an object';
-  throw new NotOneTable(`row ${row}: the value of ${shown(key)} is ${what}, which does not fit into a table`, {
+  throw new NotOneTable(`row ${row}: the value of ${shown(key)} is ${what}, which does not fit into a table`, 'rows', {
     line: row,
     hint: 'flatten the value into keys of the row, or set `import: never` to publish the file as it is',
   });

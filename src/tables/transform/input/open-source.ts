@@ -4,83 +4,77 @@ import { kindOfBytes, namedByBytes } from '../../../dataset-api/file-types.ts';
 import { TableInputError } from '../../../model/errors.ts';
 import { isConvertible, type TableRecipe } from '../../../model/recipe/recipe.ts';
 import { inputSteps, type Step } from '../../../model/recipe/steps.ts';
-import type { CancelFlag } from '../../../util/worker-pool.ts';
+import type { Cancellable } from '../../../util/worker-pool.ts';
 import { fixSafely } from '../../fix/fix-worker.ts';
 import { portalDelimiter } from '../../scan/dialect.ts';
 import { fileChunks, signatureOf } from '../../scan/open-table.ts';
-import { type Limits, type MakingReport, NotOneTable, shown, type Table, tooManyColumns } from '../row.ts';
+import { columnLimit, type Limits, type MakingReport, NotOneTable, shown, type Table, tooManyColumns } from '../row.ts';
 import { headerOf } from '../step/cells.ts';
 import { type Archive, listed, openArchive } from './archive.ts';
 import { type Bytes, fileBytes } from './bytes.ts';
-import { openDelimited, type ReadingOptions } from './delimited.ts';
+import { openDelimited } from './delimited.ts';
 import { jsonFormat, openJson } from './json-rows.ts';
 import { openWorkbook } from './workbook.ts';
 
-interface Opened {
-  table: Table;
-  close: () => void;
-}
-
-interface OpenOptions {
+export interface SourceTask {
+  /** The source, and the name that determines its kind. */
   path: string;
   name: string;
-  recipe: Pick<TableRecipe, 'asked' | 'sheet' | 'member' | 'steps' | 'mend'>;
+  recipe: TableRecipe;
   limits: Limits;
-  cancelled: CancelFlag;
-  /** Prefix of the names of temporary files, which the caller removes. */
+  /** File for the table; temporary files beside it have names that begin with its own, and are removed by the caller. */
   into: string;
-  report: MakingReport;
 }
 
+type OpenOptions = Cancellable<SourceTask> & { report: MakingReport };
+
 /** Opens a source; throws a {@link NotOneTable} when it is sound but holds no table, or several. */
-export const openSource = async (options: OpenOptions): Promise<Opened> => {
-  const { recipe, limits, report } = options;
-  const { table, close } = await openedBy(options);
+export const openSource = async (options: OpenOptions): Promise<Table> => {
+  const { recipe, report } = options;
+  const table = await openedBy(options);
   try {
-    if (table.columns.length > limits.columns) throw tooManyColumns(table.columns.length, limits);
+    if (table.columns.length > columnLimit) throw tooManyColumns(table.columns.length);
     const { columns, note } = headerOf(table.columns, readingOf(recipe.steps).header ?? {});
     if (note !== null) report.notes.push(note);
-    return { table: { ...table, columns }, close };
+    return { ...table, columns };
   } catch (error) {
     await table.close?.();
-    close();
     throw error;
   }
 };
 
-const openedBy = async (options: OpenOptions): Promise<Opened> => {
+const openedBy = async (options: OpenOptions): Promise<Table> => {
   const { path, name, recipe } = options;
-  if (/\.(?:xls[xm]|zip)$/i.test(name))
-    return openedArchive(options, (archive) =>
-      isWorkbook(archive, name) ? workbookOf(archive, options) : memberOf(archive, options),
-    );
+  if (/\.(?:xls[xm]|zip)$/i.test(name)) return archivedTable(options);
   if (recipe.member !== null) throw misplaced('member', name, '.zip');
   if (recipe.sheet !== null) throw misplaced('sheet', name, '.xlsx');
-  return { table: await textTable(fileBytes(path, name, options), name, options), close: () => undefined };
+  return textTable(fileBytes(path, name, options), name, options);
 };
 
 const misplaced = (key: string, name: string, ending: string): TableInputError =>
   new TableInputError(`\`${key}\` is for ${ending} files; ${name} is not one`, { hint: `leave out \`${key}\`` });
 
-const otherThan = (name: string, is: string): TableInputError =>
-  new TableInputError(`${name} is ${is}`, {
-    hint: 'save it as .xlsx without a password, or as CSV, and check what the address or program actually returned',
-  });
-
-const textInstead = (name: string, kind: string): TableInputError =>
-  new TableInputError(`${name} is a table of text, not a ZIP archive or a workbook`, {
-    hint: `rename it to ${namedByBytes(name, kind)}, or export it again in the format of its name`,
-  });
-
-const openedArchive = async (options: OpenOptions, open: (archive: Archive) => Promise<Table>): Promise<Opened> => {
-  const [head = Buffer.alloc(0)] = fileChunks(options.path, options.cancelled);
+const archivedTable = async (options: OpenOptions): Promise<Table> => {
+  const { path, name, cancelled } = options;
+  const [head = Buffer.alloc(0)] = fileChunks(path, cancelled);
   const is = signatureOf(head);
-  if (is !== null && !is.startsWith('a ZIP')) throw otherThan(options.name, is);
+  if (is !== null && !is.startsWith('a ZIP'))
+    throw new TableInputError(`${name} is ${is}`, {
+      hint: 'save it as .xlsx without a password, or as CSV, and check what the address or program actually returned',
+    });
   const kind = kindOfBytes(head);
-  if (kind === 'csv' || kind === 'tsv') throw textInstead(options.name, kind);
-  const archive = await openArchive(options.path, options);
+  if (kind === 'csv' || kind === 'tsv')
+    throw new TableInputError(`${name} is a table of text, not a ZIP archive or a workbook`, {
+      hint: `rename it to ${namedByBytes(name, kind)}, or export it again in the format of its name`,
+    });
+  const archive = await openArchive(path, options);
   try {
-    return { table: await open(archive), close: () => archive.close() };
+    const table = await (isWorkbook(archive, name) ? workbookOf : memberOf)(archive, options);
+    const close = async (): Promise<void> => {
+      await table.close?.();
+      archive.close();
+    };
+    return { ...table, close };
   } catch (error) {
     archive.close();
     throw error;
@@ -103,10 +97,10 @@ const workbookOf = async (archive: Archive, { recipe, limits, report }: OpenOpti
   return openWorkbook(archive, recipe.sheet, { skip: skippedBy(recipe.steps), limits, report, fixes });
 };
 
-/** Lines above the header; null where no step says so. */
-const skippedBy = (steps: readonly Step[]): number | null => {
+/** Lines above the header, where a step says so. */
+const skippedBy = (steps: readonly Step[]): number | undefined => {
   const { skipRows, header: { row } = {} } = readingOf(steps);
-  return skipRows === undefined && row === undefined ? null : (skipRows ?? 0) + (row ?? 1) - 1;
+  return skipRows === undefined && row === undefined ? undefined : (skipRows ?? 0) + (row ?? 1) - 1;
 };
 
 /** Extensions of tables, the first match counts: a text or JSON file beside a CSV only describes it. */
@@ -114,11 +108,7 @@ const tableMembers = [/\.(?:csv|tsv)$/i, /\.(?:ndjson|jsonl)$/i, /\.(?:json|txt|
 
 const tablesIn = (names: string[]): string[] => {
   const seen = names.filter((name) => !/(?:^|\/)(?:\.|__MACOSX\/)/.test(name));
-  for (const ending of tableMembers) {
-    const tables = seen.filter((name) => ending.test(name));
-    if (tables.length > 0) return tables;
-  }
-  return [];
+  return tableMembers.map((ending) => seen.filter((name) => ending.test(name))).find(({ length }) => length > 0) ?? [];
 };
 
 const memberOf = async (archive: Archive, options: OpenOptions): Promise<Table> => {
@@ -127,17 +117,14 @@ const memberOf = async (archive: Archive, options: OpenOptions): Promise<Table> 
   const names = [...archive.entries.keys()];
   const tables = tablesIn(names);
   const name = recipe.member ?? tables[0];
-  if (name === undefined || (recipe.member === null && tables.length > 1)) {
-    throw new NotOneTable(
-      tables.length === 0
-        ? `${archive.name} holds no table (.csv, .tsv, .ndjson, .json)`
-        : `${archive.name} holds ${tables.length} tables: ${listed(tables.map(shown))}`,
-      {
-        hint: `name one: \`member: ${tables[0] ?? 'data.csv'}\`, or publish the archive as it is: \`import: never\``,
-        hasRows: tables.length > 0 || names.some((inside) => isConvertible(inside)),
-        isSeveral: tables.length > 1,
-      },
-    );
+  const hint = `name one: \`member: ${tables[0] ?? 'data.csv'}\`, or publish the archive as it is: \`import: never\``;
+  if (name === undefined) {
+    const holds = names.some((inside) => isConvertible(inside)) ? 'rows' : 'nothing';
+    throw new NotOneTable(`${archive.name} holds no table (.csv, .tsv, .ndjson, .json)`, holds, { hint });
+  }
+  if (recipe.member === null && tables.length > 1) {
+    const message = `${archive.name} holds ${tables.length} tables: ${listed(tables.map(shown))}`;
+    throw new NotOneTable(message, 'several', { hint });
   }
   const entry = archive.entries.get(name);
   if (entry === undefined) {
@@ -168,37 +155,27 @@ const jsonTable = async (bytes: Bytes, name: string, { recipe, limits, report }:
 /** Packed text is unpacked to a file, to be read as any other. */
 const delimitedTable = async (bytes: Bytes, options: OpenOptions): Promise<Table> => {
   const { recipe, limits, cancelled, into, report } = options;
-  const { encoding = null, delimiter = null } = readingOf(recipe.steps);
-  const skip = skippedBy(recipe.steps);
+  const { encoding, delimiter } = readingOf(recipe.steps);
   const isPacked = /\.(?:gz|zip|xls[xm])$/i.test(options.name);
-  const path = isPacked ? unpackedPath(into) : options.path;
+  const [unpackedPath, fixedPath] = textPaths(into);
+  const path = isPacked ? unpackedPath : options.path;
   if (isPacked) await writeFile(path, bytes());
-  const given = { encoding, delimiter: delimiter === 'tab' ? '\t' : delimiter, skip, limits, cancelled };
-  const fixed = recipe.mend === undefined ? null : fixedText(path, given, options);
-  return openDelimited(fixed === null ? path : fixedPath(into), { ...given, ...fixed }, report);
-};
-
-const unpackedPath = (into: string): string => `${into}.raw`;
-const fixedPath = (into: string): string => `${into}.fixed`;
-
-export const textPaths = (into: string): string[] => [unpackedPath(into), fixedPath(into)];
-
-/** Writes the text with safe fixes; tells how to read it, null when there is nothing to fix. */
-const fixedText = (
-  path: string,
-  { encoding, delimiter, skip, limits, cancelled }: ReadingOptions,
-  { into, report }: OpenOptions,
-): Pick<ReadingOptions, 'encoding' | 'delimiter' | 'skip'> | null => {
-  const given = {
-    encoding: encoding === 'utf-8' ? undefined : (encoding ?? undefined),
-    delimiter: delimiter ?? undefined,
-    skipRows: skip ?? undefined,
+  const task = {
+    ...{ path, rowBytes: limits.rowBytes, cancelled },
+    encoding: encoding === 'utf-8' ? undefined : encoding,
+    delimiter: delimiter === 'tab' ? '\t' : delimiter,
+    skipRows: skippedBy(recipe.steps),
   };
-  const fixed = fixSafely({ path, rowBytes: limits.rowBytes, cancelled, ...given }, fixedPath(into));
-  if (fixed === null) return null;
+  const fixed = recipe.mend === undefined ? null : fixSafely(task, fixedPath);
+  if (fixed === null) return openDelimited(task, report.notes);
   report.mended.push(...fixed.fixes);
-  return { encoding: null, delimiter: portalDelimiter(fixed.inspection.delimiter), skip: 0 };
+  const separator = portalDelimiter(fixed.inspection.delimiter);
+  const fixedTask = { ...task, path: fixedPath, encoding: undefined, delimiter: separator, skipRows: 0 };
+  return openDelimited(fixedTask, report.notes);
 };
+
+/** Temporary files of text: unpacked, and fixed. */
+export const textPaths = (into: string) => [`${into}.raw`, `${into}.fixed`] as const;
 
 const readingOf = (steps: readonly Step[]): Pick<Step, (typeof inputSteps)[number]> =>
   Object.assign({}, ...steps.filter((step) => inputSteps.some((name) => name in step)));

@@ -2,7 +2,7 @@
 // marks as dates.
 import type { Entry } from 'yauzl';
 import { lettersOf, TableFaultError, TableInputError } from '../../../model/errors.ts';
-import { type Limits, oversizeRow, type Row, shown, tooManyColumns } from '../row.ts';
+import { columnLimit, type Limits, oversizeRow, type Row, shown, tooManyColumns } from '../row.ts';
 import type { Archive } from './archive.ts';
 import { numberText, type Shows } from './number-format.ts';
 import { attributes, readXml, type XmlEvents } from './xml.ts';
@@ -48,7 +48,7 @@ interface Cell {
 
 const sheetReader = ({ sheet, shared, styles, since1904, limits }: SheetContent) => {
   const facts: SheetFacts = { unresolved: { count: 0, first: '' }, merged: [] };
-  let rows: Row[] = [];
+  const rows: Row[] = [];
   let row: Row = { line: 0, cells: [] };
   let size = 0;
   let cell: Cell = { place: '', column: 0, kind: '', style: 0, text: '', isFormula: false };
@@ -103,7 +103,7 @@ const sheetReader = ({ sheet, shared, styles, since1904, limits }: SheetContent)
     if (cell.isFormula && cell.text === '') row.fault ??= unresolved();
     const value = valueOfCell(cell);
     if (value === '') return;
-    if (column >= limits.columns) throw tooManyColumns(column + 1, limits);
+    if (column >= columnLimit) throw tooManyColumns(column + 1);
     while (cells.length < column) cells.push('');
     size += value.length;
     if (size > limits.rowBytes) throw oversizeRow(row.line, limits);
@@ -141,12 +141,7 @@ const sheetReader = ({ sheet, shared, styles, since1904, limits }: SheetContent)
       else if (name === 'row') endRow();
     },
   };
-  const taken = (): Row[] => {
-    const complete = rows;
-    rows = [];
-    return complete;
-  };
-  return { events, facts, taken };
+  return { events, facts, taken: () => rows.splice(0) };
 };
 
 /** `C5` as 2: letters count in base 26. */

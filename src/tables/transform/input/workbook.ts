@@ -46,7 +46,7 @@ interface Sheet {
 export const openWorkbook = async (
   archive: Archive,
   wanted: string | number | null,
-  { skip, limits, report, fixes }: { skip: number | null; limits: Limits; report: MakingReport; fixes: boolean },
+  { skip, limits, report, fixes }: { skip: number | undefined; limits: Limits; report: MakingReport; fixes: boolean },
 ): Promise<Table> => {
   const parts = await partsOf(archive);
   const { sheets, since1904 } = await sheetsOf(archive, parts);
@@ -69,7 +69,7 @@ export const openWorkbook = async (
     below.push(...next.value.filter(({ line }) => line > (skip ?? 0)));
     body.header = below[0]?.line ?? 1;
   }
-  const titles = skip === null ? titlesOf(below, sheet.name, fixes) : 0;
+  const titles = skip === undefined ? titlesOf(below, sheet.name, fixes) : 0;
   if (titles > 0) report.mended.push('the rows above the header are left out');
   const header = below.splice(0, titles + 1)[titles];
   if (header === undefined) throw noHeader(body.last + 1, sheet.name);
@@ -194,12 +194,11 @@ const hasValues = async (archive: Archive, { path }: Sheet, limits: Limits): Pro
   const entry = archive.entry(path);
   if (entry === undefined) return true; // reported once it is read
   let isFilled = false;
-  const events: XmlEvents = {
-    open: (name) => {
-      if (name === 'v' || name === 't') isFilled = true;
-    },
+  const open = (name: string): void => {
+    isFilled ||= name === 'v' || name === 't';
   };
-  for await (const _ of readXml(archive.read(entry), { what: archive.name, events, limits })) if (isFilled) break;
+  for await (const _ of readXml(archive.read(entry), { what: archive.name, events: { open }, limits }))
+    if (isFilled) break;
   return isFilled;
 };
 
@@ -210,12 +209,10 @@ const chosenSheet = async (
   const names = listed(sheets.map(({ name, hidden }) => `${shown(name)}${hidden ? ' (hidden)' : ''}`));
   if (wanted === null) {
     const [first, second] = await filledSheets(archive, sheets, limits);
-    if (first === undefined)
-      throw new NotOneTable(`${archive.name} has no sheet with values: ${names}`, { hasRows: false });
+    if (first === undefined) throw new NotOneTable(`${archive.name} has no sheet with values: ${names}`, 'nothing', {});
     if (second === undefined) return first;
-    throw new NotOneTable(`${archive.name} has several sheets with values: ${names}`, {
+    throw new NotOneTable(`${archive.name} has several sheets with values: ${names}`, 'several', {
       hint: `save each as a file of its own, or name one: \`sheet: ${JSON.stringify(first.name)}\`, or publish the file as it is: \`import: never\``,
-      isSeveral: true,
     });
   }
   const found = typeof wanted === 'number' ? sheets[wanted - 1] : sheets.find(({ name }) => name === wanted);
@@ -233,15 +230,10 @@ const part = (archive: Archive, path: string): Entry => {
   });
 };
 
-/** The parts of a workbook, found by its relationships; names are compared without case, as its programs do. */
-interface Parts {
-  book: string;
-  targets: Map<string, string>;
-  shared: Entry | undefined;
-  styles: Entry | undefined;
-}
+type Parts = Awaited<ReturnType<typeof partsOf>>;
 
-const partsOf = async (archive: Archive): Promise<Parts> => {
+/** The parts of a workbook, found by its relationships; names are compared without case, as its programs do. */
+const partsOf = async (archive: Archive) => {
   const roots = await relationships(archive, '/');
   const book = roots.find(({ type }) => type === 'officedocument')?.path ?? '/xl/workbook.xml';
   part(archive, book);
@@ -258,18 +250,11 @@ const partsOf = async (archive: Archive): Promise<Parts> => {
   };
 };
 
-interface Relationship {
-  id: string;
-  /** The last word of its type, in lower case, such as `worksheet`. */
-  type: string;
-  /** Of its target, from the root of the archive. */
-  path: string;
-}
-
-const relationships = async (archive: Archive, path: string): Promise<Relationship[]> => {
+/** What a part refers to: `type` is the last word of the type in lower case, such as `worksheet`, `path` from the root. */
+const relationships = async (archive: Archive, path: string) => {
   const folder = posix.dirname(path);
   const entry = archive.entry(posix.join(folder, '_rels', `${posix.basename(path)}.rels`));
-  const found: Relationship[] = [];
+  const found: { id: string; type: string; path: string }[] = [];
   await eachTag(archive, entry, (name, { Id: id = '', Type: type = '', Target: target = '', TargetMode: mode }) => {
     if (name !== 'Relationship' || mode === 'External') return;
     const to = posix.resolve(folder, target.replaceAll('\\', '/'));
@@ -279,10 +264,7 @@ const relationships = async (archive: Archive, path: string): Promise<Relationsh
   return found;
 };
 
-const sheetsOf = async (
-  archive: Archive,
-  { book, targets }: Parts,
-): Promise<{ sheets: Sheet[]; since1904: boolean }> => {
+const sheetsOf = async (archive: Archive, { book, targets }: Parts) => {
   const sheets: Sheet[] = [];
   let since1904 = false;
   await eachTag(archive, part(archive, book), (name, found) => {

@@ -20,7 +20,7 @@ export const schemaStep = (columns: string[], schema: TableSchema, { scratch }: 
       { hint: 'fix the schema, or rename the columns with the step `rename`' },
     );
   }
-  const keys = keyNames(schema);
+  const keys = [schema.primaryKey ?? []].flat();
   const fields = schema.fields.map((field) => ({
     at: placeOf('schema', columns, field.name),
     required: field.constraints?.required === true || keys.includes(field.name),
@@ -64,9 +64,6 @@ const uncheckedParts = (columns: string[], schema: TableSchema): string[] => {
     ...(schema.foreignKeys === undefined ? [] : ['foreignKeys are not checked']),
   ];
 };
-
-const keyNames = ({ primaryKey }: TableSchema): string[] =>
-  primaryKey === undefined ? [] : typeof primaryKey === 'string' ? [primaryKey] : primaryKey;
 
 const cellCheck = (field: FieldSchema): CellCheck => {
   const { type = 'any', constraints = {} } = field;
