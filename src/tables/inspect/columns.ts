@@ -44,8 +44,7 @@ export const mostlyOf = ({ kinds }: Pick<ColumnFacts, 'kinds'>): ColumnKind => {
   if (total === 0) return 'empty';
   const [codes, numbers] = [counts.get('code') ?? 0, counts.get('number') ?? 0];
   if (codes > 0 && codes + numbers >= total * mostShare) return codes >= total * codeShare ? 'code' : 'mixed';
-  for (const [kind, count] of counts) if (count >= total * mostShare) return kind;
-  return 'mixed';
+  return [...counts].find(([, count]) => count >= total * mostShare)?.[0] ?? 'mixed';
 };
 
 export class ColumnKinds {

@@ -72,31 +72,21 @@ export class Findings {
   add<K extends FindingKind>(kind: K, found: FoundAt | (() => FoundAt), ...facts: Facts<K>): void {
     const known = this.#byKind.get(kind);
     const isFull = known !== undefined && known.places.length >= mostPlaces;
-    if (
-      isFull &&
-      typeof found === 'function' &&
-      typeof (faultKinds[kind].fix ?? faultKinds[kind].safeFix) !== 'function'
-    ) {
+    const { fix, safeFix } = faultKinds[kind];
+    if (isFull && found instanceof Function && !((fix ?? safeFix) instanceof Function)) {
       known.count += 1;
       return;
     }
-    const { code, message, hint, mend } = described(kind, ...facts);
-    const {
-      line,
-      column = null,
-      offset = null,
-      context = null,
-      candidates,
-      count = 1,
-    } = found instanceof Function ? found() : found;
-    const place = { line, column, offset: this.#hasOffsets ? offset : null, context, message };
+    const words = described(kind, ...facts);
+    const at = found instanceof Function ? found() : found;
+    const { line, column = null, offset = null, context = null, candidates, count = 1 } = at;
+    const place = { line, column, offset: this.#hasOffsets ? offset : null, context, message: words.message };
     if (known === undefined) {
-      const words = { code, message, hint, mend, ...(candidates ? { candidates } : {}) };
-      this.#byKind.set(kind, { kind, ...words, count, places: [place] });
+      this.#byKind.set(kind, { kind, ...words, ...(candidates && { candidates }), count, places: [place] });
       return;
     }
     known.count += count;
-    if (mend === null) known.mend = null;
+    if (words.mend === null) known.mend = null;
     if (!isFull) known.places.push(place);
   }
 
@@ -128,10 +118,10 @@ export const verdictOf = (findings: Finding[]): Verdict => {
 };
 
 export const firstFault = (findings: Finding[], sheet?: string): TableFaultError | null => {
-  const faults = findings.flatMap((finding) => (finding.code === null ? [] : [{ ...finding, code: finding.code }]));
+  const faults = findings.filter(({ code }) => code !== null);
   const [first] = faults;
   const place = first?.places[0];
-  if (first === undefined || place === undefined) return null;
+  if (!first?.code || !place) return null;
   const { line, column } = place;
   const others = faults.reduce((sum, { count }) => sum + count, -1);
   const more = others === 0 ? '' : `; \`sluice check\` lists ${plural(others, 'more fault')}`;

@@ -6,8 +6,7 @@ import { kindNumber, kindOf } from '../scan/value-kind.ts';
 import { ColumnKinds } from './columns.ts';
 import { type Findings, foundAt, foundIn, foundRow } from './finding.ts';
 import { mostColumns } from './header.ts';
-import { noteStart, paddedNotes } from './padded-notes.ts';
-import { raggedRows } from './ragged-rows.ts';
+import { noteStart, paddedNotes, raggedRows } from './note-rows.ts';
 import { secondHeaders } from './second-header.ts';
 
 const empty = kindNumber('empty');

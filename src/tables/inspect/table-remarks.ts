@@ -15,21 +15,16 @@ interface TableRead {
 }
 
 export const tableRemarks = (findings: Findings, read: TableRead): void => {
-  layoutRemarks(findings, read);
-  aboveHeader(findings, read);
-  blankLines(findings, read);
-  lineEnds(findings, read);
-  const { dialect } = read.layout;
-  if (dialect.quote !== '"' || dialect.escape !== '"') findings.add('quote-style', { line: 1 }, dialect);
-  if (read.header !== null) rowRemarks(findings, read, read.header);
-};
-
-const layoutRemarks = (findings: Findings, { layout, header }: TableRead): void => {
-  const { candidates = [], division } = layout;
+  const { dialect, candidates = [], division } = read.layout;
   const keys = candidates.map(({ key }) => key);
   if (keys.length > 0) findings.add('layout-unclear', { line: 1, candidates }, { keys });
   if (division)
-    findings.add(division.isRead ? 'delimiter-foreign' : 'undivided', { line: header?.line ?? 1 }, division);
+    findings.add(division.isRead ? 'delimiter-foreign' : 'undivided', { line: read.header?.line ?? 1 }, division);
+  aboveHeader(findings, read);
+  blankLines(findings, read);
+  lineEnds(findings, read);
+  if (dialect.quote !== '"' || dialect.escape !== '"') findings.add('quote-style', { line: 1 }, dialect);
+  if (read.header !== null) rowRemarks(findings, read, read.header);
 };
 
 const rowRemarks = (

@@ -42,8 +42,7 @@ export const divider = {
   delimiter: firstDivider,
   quote: firstDivider + 1,
   escape: firstDivider + 2,
-  lineFeed: firstDivider + 3,
-  carriageReturn: firstDivider + 4,
+  lineEnd: firstDivider + 3,
 } as const;
 
 const classOf = (byte: number): number => {
@@ -76,8 +75,8 @@ const withDividers = (dividers: [string, number][]): Uint16Array => {
 };
 
 const lineEnds: [string, number][] = [
-  ['\n', divider.lineFeed],
-  ['\r', divider.carriageReturn],
+  ['\n', divider.lineEnd],
+  ['\r', divider.lineEnd],
 ];
 
 export const byteClasses = (dialect: TableDialect): { bare: Uint16Array; quoted: Uint16Array } => ({

@@ -9,9 +9,7 @@ export interface CellPosition {
   column: number;
 }
 
-const lf = 10;
-const cr = 13;
-const space = 32;
+const [lf, cr, space] = [10, 13, 32];
 
 /**
  * Scans a table chunk by chunk. After each {@link feed} (and {@link finish}) the rows that it completed lie in the public
@@ -301,6 +299,7 @@ export class CellScanner extends ScannedRows {
   #lineEnd(blank: boolean): void {
     const { lines } = this;
     const at = this.#at;
+    const line = this.#line++;
     if (this.bytes[at] === lf) {
       lines.lf += 1;
       this.#at = at + 1;
@@ -314,13 +313,9 @@ export class CellScanner extends ScannedRows {
     }
     if (blank) {
       lines.blank += 1;
-      lines.firstBlank ||= this.#line;
-      this.#line += 1;
+      lines.firstBlank ||= line;
       this.#beginRow();
-    } else {
-      this.#line += 1;
-      this.#completeRow(at);
-    }
+    } else this.#completeRow(at);
   }
 
   #endRow(end: number): void {

@@ -51,26 +51,6 @@ const named: Record<number, string> = { 9: '\\t', 10: '\\n', 13: '\\r', 92: '\\\
 
 const escaped = (byte: number): string => named[byte] ?? `\\x${byte.toString(16).toUpperCase().padStart(2, '0')}`;
 
-const isPlain = (byte: number): boolean => byte >= 0x20 && byte < 0x7f && byte !== 92;
-
-const characterAt = (bytes: Buffer, at: number): { text: string; length: number } => {
-  const byte = bytes[at] ?? 0;
-  if (isPlain(byte)) return { text: String.fromCharCode(byte), length: 1 };
-  if (byte >= 0xc2) {
-    for (let length = 2; length <= 4; length++) {
-      const character = bytes.subarray(at, at + length);
-      if (character.length === length && isUtf8(character)) {
-        const text = character.toString('utf8');
-        return {
-          text: /\p{C}|\p{Z}/u.test(text) ? `\\u${text.codePointAt(0)?.toString(16).toUpperCase()}` : text,
-          length,
-        };
-      }
-    }
-  }
-  return { text: escaped(byte), length: 1 };
-};
-
 const isContinuation = (byte: number | undefined): boolean => byte !== undefined && (byte & 0xc0) === 0x80;
 
 const isLineEnd = (byte: number | undefined): boolean => byte === 10 || byte === 13;
@@ -86,15 +66,17 @@ export const contextAt = (bytes: Buffer, at: number, end: number): string => {
   return `${isCut ? '…' : ''}${escapedText(bytes, from, to)}${to < end && !isLineEnd(bytes[to]) ? '…' : ''}`;
 };
 
+/** In Latin-1: characters of UTF-8 beyond ASCII, and single bytes that are escaped. */
+const special = /[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}|[^ -[\]-~]/g;
+
 /** The text of bytes as it is shown: control characters and bytes that are no UTF-8 are escaped. */
 export const escapedText = (bytes: Buffer, from: number, to: number): string => {
-  let next = from;
-  while (next < to && isPlain(bytes[next] ?? 0)) next += 1;
-  let text = bytes.toString('latin1', from, next);
-  while (next < to) {
-    const character = characterAt(bytes, next);
-    text += character.text;
-    next += character.length;
-  }
-  return text;
+  let end = to;
+  while (end < to + 3 && isContinuation(bytes[end])) end += 1; // no character is cut
+  return bytes.toString('latin1', from, end).replaceAll(special, (found) => {
+    const own = Buffer.from(found, 'latin1');
+    if (own.length === 1 || !isUtf8(own)) return Array.from(own, escaped).join('');
+    const text = own.toString('utf8');
+    return /[\p{C}\p{Z}]/u.test(text) ? `\\u${text.codePointAt(0)?.toString(16).toUpperCase()}` : text;
+  });
 };

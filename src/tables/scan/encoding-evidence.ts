@@ -286,13 +286,15 @@ const mostOfOne = 0.3;
 
 /** True when one letter beyond ASCII is more frequent than in any language. */
 const isMonotonous = (text: string): boolean => {
-  const counts = new Map<string, number>();
-  let all = 0;
-  for (const letter of text.toLowerCase().match(/\p{L}/gu) ?? []) {
-    all += 1;
-    if (letter > '\x7f') counts.set(letter, (counts.get(letter) ?? 0) + 1);
-  }
-  return all > 20 && Math.max(0, ...counts.values()) > all * mostOfOne;
+  const letters = text.toLowerCase().match(/\p{L}/gu) ?? [];
+  const high = letters.filter((letter) => letter > '\x7f');
+  const most = Math.max(
+    0,
+    ...Map.groupBy(high, (letter) => letter)
+      .values()
+      .map(({ length }) => length),
+  );
+  return letters.length > 20 && most > letters.length * mostOfOne;
 };
 
 /** False when a question or exclamation opens as in Spanish, and does not end. */

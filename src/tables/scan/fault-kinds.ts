@@ -1,6 +1,7 @@
 // Every kind of fault and remark of tables: its code, what it says, what to do, and what a fix does. Strict reading,
 // inspection, fixing and the steps all take their words from here; docs/reference/table-faults.md lists a file of each.
 import { type TableFaultCode, TableFaultError } from '../../model/errors.ts';
+import { countText, plural } from '../../util/plural.ts';
 import { delimiterName } from './dialect.ts';
 import type { Division } from './division.ts';
 
@@ -28,8 +29,6 @@ const leftOut = 'the lines above the header are left out';
 const withLf = 'all lines end with LF';
 const named = ({ fixed }: { fixed?: string | null }): string | null =>
   fixed ? `columns without a usable name get one, such as ${JSON.stringify(fixed)}` : null;
-const number = (count: number): string => count.toLocaleString('en');
-const cells = (count: number): string => `${count} cell${count === 1 ? '' : 's'}`;
 const size = (limit: number): string => (limit >= 1e6 ? `${Math.round(limit / 1e6)} MB` : `${limit} bytes`);
 const shortName = (name: string): string => JSON.stringify(name.length > 40 ? `${name.slice(0, 39)}…` : name);
 const openInLimit = {
@@ -63,12 +62,13 @@ interface RaggedFacts {
   expected: number;
 }
 const ragged = ({ line, lastLine, found, expected }: RaggedFacts): string =>
-  `the row has ${cells(found)}${lastLine > line ? ` (the row continues to line ${lastLine})` : ''}, the header has ${expected}`;
+  `the row has ${plural(found, 'cell')}${lastLine > line ? ` (the row continues to line ${lastLine})` : ''}, the header has ${expected}`;
 const raggedHint = ({ line, lastLine, found, expected }: RaggedFacts): string => {
   const unclosed = lastLine > line ? 'a closing quote that is missing, ' : '';
   const cause = found > expected ? 'an unquoted cell with a delimiter' : 'a missing delimiter';
   return `look in that line for ${unclosed}${cause}, or a line break inside a cell; \`badRows: quarantine\` publishes the other rows`;
 };
+const raggedRow = { code: 'table-ragged', message: ragged, hint: raggedHint } as const;
 
 /** The kind of portal that has the limits of `importer-` remarks (recorded behaviour 13a). */
 export const importer = 'the importer of DKAN 7.16 to 7.18';
@@ -276,8 +276,8 @@ export const faultKinds = {
     code: ({ isTable }) => (isTable ? null : header),
     message: ({ count, most, isTable }) =>
       isTable
-        ? `the table has ${number(count)} columns; datastores take ${number(most)} at most`
-        : `the header has ${number(count)} columns; a table can have ${number(most)}`,
+        ? `the table has ${countText(count)} columns; datastores take ${countText(most)} at most`
+        : `the header has ${countText(count)} columns; a table can have ${countText(most)}`,
     hint: ({ isTable }) =>
       isTable ? 'publish it as a file without datastore' : 'check the delimiter, or split the table',
   }),
@@ -290,13 +290,8 @@ export const faultKinds = {
         : ragged(facts),
     hint: (facts) => ('delimiter' in facts ? 'correct the row, or set trailing_delimiter to false' : raggedHint(facts)),
   }),
-  'row-long': kind<RaggedFacts>({ code: 'table-ragged', message: ragged, hint: raggedHint }),
-  'row-long-empty': kind<RaggedFacts>({
-    code: 'table-ragged',
-    message: ragged,
-    hint: raggedHint,
-    safeFix: 'the empty cells behind the last column are left out',
-  }),
+  'row-long': kind<RaggedFacts>(raggedRow),
+  'row-long-empty': kind<RaggedFacts>({ ...raggedRow, safeFix: 'the empty cells behind the last column are left out' }),
   'row-split': kind<{ first: number; second: number }>({
     code: 'table-ragged',
     message: ({ first, second }) =>
@@ -307,7 +302,7 @@ export const faultKinds = {
     code: 'table-oversize',
     message: ({ limit, isOpen, isMade }) => {
       if (isOpen) return openInLimit.message(limit);
-      return `the row is larger than ${isMade ? `the limit of ${number(Math.round(limit / 1024))} kB` : size(limit)}`;
+      return `the row is larger than ${isMade ? `the limit of ${countText(Math.round(limit / 1024))} kB` : size(limit)}`;
     },
     hint: ({ isOpen, isMade }) => {
       if (isOpen) return openInLimit.hint;
@@ -443,7 +438,7 @@ export const faultKinds = {
     hint: 'remove the backslash or write two, or publish with `import: never`',
   }),
   'importer-long': kind({
-    message: `the cell has more than ${number(longestImported)} bytes, which ${importer} does not store`,
+    message: `the cell has more than ${countText(longestImported)} bytes, which ${importer} does not store`,
     hint: 'shorten it, or publish with `import: never`',
   }),
   'importer-wide': kind({
@@ -477,14 +472,7 @@ export type FactsOf<K extends FindingKind> = K extends FindingKind
 /** The facts as an argument, which kinds without any do not need. */
 export type Facts<K extends FindingKind> = unknown extends FactsOf<K> ? [facts?: object] : [facts: FactsOf<K>];
 
-interface Description {
-  code: TableFaultCode | null;
-  message: string;
-  hint: string | null;
-  mend: string | null;
-}
-
-export const described = <K extends FindingKind>(kind: K, ...[facts]: Facts<K>): Description => {
+export const described = <K extends FindingKind>(kind: K, ...[facts]: Facts<K>) => {
   const { code, message, hint, safeFix, fix = safeFix }: FaultKind<never> = faultKinds[kind];
   // The type of the argument has checked the facts.
   const filled = <T>(text: T | ((facts: never) => T)): T => (text instanceof Function ? text(facts as never) : text);

@@ -14,11 +14,6 @@ export interface Layout {
   division?: Division;
 }
 
-interface KnownLayout {
-  delimiter?: string | undefined;
-  isHeader?: boolean;
-}
-
 const mostTitleRows = 20;
 
 /**
@@ -210,7 +205,7 @@ const dividedFit = (fit: Fit): Fit | null => {
 export const findLayout = (
   head: Buffer,
   whole: boolean,
-  { delimiter: given, isHeader = false }: KnownLayout = {},
+  { delimiter: given, isHeader = false }: { delimiter?: string | undefined; isHeader?: boolean } = {},
 ): Layout => {
   const separator = separatorLine.exec(head.toString('latin1', 0, 8))?.[1];
   if (separator !== undefined && given === undefined && !isHeader) {

@@ -42,9 +42,7 @@ export const valueKinds = [
 
 export type ValueKind = (typeof valueKinds)[number]['kind'];
 
-const kindNames: ValueKind[] = valueKinds.map(({ kind }) => kind);
-
-export const kindNumber = (kind: ValueKind): number => kindNames.indexOf(kind);
+export const kindNumber = (kind: ValueKind): number => valueKinds.findIndex((each) => each.kind === kind);
 
 const empty = kindNumber('empty');
 const integer = kindNumber('integer');
