@@ -64,10 +64,7 @@ export const decideUpdate = (wish: NodeWish, facts: NodeFacts): UpdateDecision =
 };
 
 /** Names of the fields that others edited on the portal, and that the wish does not agree with. */
-export const editedFields = (
-  wish: NodeWish,
-  { entry, sent, node, onDrift }: Pick<NodeFacts, 'entry' | 'sent' | 'node' | 'onDrift'>,
-): string[] => {
+export const editedFields = (wish: NodeWish, { entry, sent, node, onDrift }: NodeFacts): string[] => {
   // A removed node differs by our own write.
   if (sent === null || entry.removed !== null || entry.vid === null) return [];
   // What is kept stays so in later runs, until the edit is taken back or the wish agrees with it.

@@ -203,11 +203,7 @@ export const withSentFile = async <T>(
 };
 
 /** The shape that the table of a file should have on a portal. */
-export const shapeOfTable = (
-  path: string,
-  { rows, columns }: Pick<TableReport, 'rows' | 'columns'>,
-  signal: AbortSignal,
-): TableShape => ({
+export const shapeOfTable = (path: string, { rows, columns }: TableReport, signal: AbortSignal): TableShape => ({
   rows,
   columns: countedColumns(columns),
   dropped: async () => (await rowsDropped(path, rows, signal)).length,

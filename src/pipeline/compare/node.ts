@@ -6,7 +6,6 @@ import { DriftError } from '../../model/errors.ts';
 import type { LedgerEntry, Pending, SentNode } from '../../model/ledger-entry.ts';
 import type { DatasetWish, NodeFields } from '../../model/wish.ts';
 import type { Dialect, Portal, PortalNode } from '../../portal-client/client.ts';
-import type { ResolvedTerms } from '../../portal-client/terms.ts';
 
 /** The node of a wish. */
 export interface NodeWish extends Pick<DatasetWish, 'key' | 'identifier' | 'uuid' | 'title' | 'published' | 'fields'> {
@@ -44,23 +43,14 @@ export const bearsNonce = (node: Pick<PortalNode, 'log'>, key: string, { nonce }
   bearsMark(node, key) && node.log.endsWith(` ${nonce}`);
 
 /** True for the node of a ledger entry, by type and uuid, or by our mark on portals that make their own uuids. */
-export const isOurs = (
-  node: PortalNode,
-  wish: Pick<NodeWish, 'key' | 'type'>,
-  uuid: string,
-  dialect: Dialect,
-): boolean =>
+export const isOurs = (node: PortalNode, wish: NodeWish, uuid: string, dialect: Dialect): boolean =>
   node.type === wish.type && (sameUuid(node.uuid, uuid) || (dialect === 'form' && bearsMark(node, wish.key)));
 
 /** Compares uuids whatever their case. */
 export const sameUuid = (a: string, b: string): boolean => a !== '' && a.toLowerCase() === b.toLowerCase();
 
 /** True where a field differs from what was sent exactly as it is known to on this node. */
-export const isKnownDifference = (
-  { notHeld }: Pick<LedgerEntry, 'notHeld'>,
-  node: PortalNode,
-  field: string,
-): boolean => {
+export const isKnownDifference = ({ notHeld }: LedgerEntry, node: PortalNode, field: string): boolean => {
   const [known, shown] = [notHeld[field], shownField(node, field)];
   return known !== undefined && (known === shown || known.startsWith(`${shown}; `));
 };
@@ -75,15 +65,12 @@ export const differences = (wish: Pick<NodeWish, 'title' | 'published' | 'fields
 /** Names of differences between a node and its wish that are not known yet. */
 export const unexpectedFields = (
   wish: Pick<NodeWish, 'title' | 'published' | 'fields'>,
-  entry: Pick<LedgerEntry, 'notHeld'>,
+  entry: LedgerEntry,
   node: PortalNode,
 ): string[] => differences(wish, node).filter((field) => !isKnownDifference(entry, node, field));
 
 /** What an entry records of its node as it was read. */
-export const asRead = (
-  node: PortalNode,
-  { uuid }: { uuid: string },
-): Pick<LedgerEntry, 'uuid' | 'vid' | 'changed' | 'url'> => ({
+export const asRead = (node: PortalNode, { uuid }: { uuid: string }) => ({
   uuid: node.uuid || uuid,
   vid: node.vid,
   changed: node.changed || null,
@@ -91,12 +78,7 @@ export const asRead = (
 });
 
 /** The fields of a wish with ids of terms; unknown ones are learned from the node where we wrote these names, else by look-up. */
-export const resolveAt = async (
-  portal: Portal,
-  wish: NodeWish,
-  node: PortalNode,
-  signal: AbortSignal,
-): Promise<ResolvedTerms> => {
+export const resolveAt = async (portal: Portal, wish: NodeWish, node: PortalNode, signal: AbortSignal) => {
   const { fresh } = await portal.terms.resolve(wish.fields);
   if (bearsWish(node, wish)) await portal.terms.learn(fresh, node);
   return portal.terms.find(wish.fields, signal, { node });

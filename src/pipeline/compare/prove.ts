@@ -74,9 +74,9 @@ export const proveNodeOnly = async (
   if (known && !isOurs(node, wish, known.uuid, dialect))
     return missing(`node ${nid} ("${node.title}") is no longer ours`);
   const { fields } = await resolveAt(portal, wish, node, signal);
-  const notHeld = known?.notHeld ?? {};
+  const { notHeld } = known ?? entry;
   const edited = known ? changedBaseline(known, fields, node) : [];
-  const wrong = [...new Set([...unexpectedFields({ ...wish, fields }, { notHeld }, node), ...edited])];
+  const wrong = [...new Set([...unexpectedFields({ ...wish, fields }, known ?? entry, node), ...edited])];
   const isAsIntended = wrong.length === 0;
   // Terms whose ids are not known cannot be compared; our marker in the revision's log vouches for them.
   const provesTerms = bearsWish(node, wish) || !JSON.stringify(fields).includes('"autocreate"');

@@ -109,11 +109,7 @@ const reconcileDataset = async (all: Reconciling, wish: DatasetWish): Promise<Re
  * that no wish names any more. They belong together when the last write was that of the wish, or else their bytes are the same
  * and no other node or wish has them.
  */
-const findRenamed = async (
-  all: Reconciling,
-  dataset: PortalNode,
-  wishes: ResourceWish[],
-): Promise<Map<string, string>> => {
+const findRenamed = async (all: Reconciling, dataset: PortalNode, wishes: ResourceWish[]) => {
   const { portal, signal, wished, target } = all;
   const found = new Map<string, string>();
   if (wishes.length === 0) return found;

@@ -64,10 +64,7 @@ export const publicDataset = (
   return { ...dataset, entry, files };
 };
 
-const distributionOf = (
-  { file, upload, link, described }: ResourceView,
-  portal: ExportedPortal,
-): PublicDataset['files'][number] | null => {
+const distributionOf = ({ file, upload, link, described }: ResourceView, portal: ExportedPortal) => {
   const { title, shown, published } = described;
   const downloadURL = upload && portal.fileUrl(upload.uri);
   if (!published || (downloadURL === null && !isLink(link))) return null;

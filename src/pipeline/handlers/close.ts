@@ -41,11 +41,7 @@ export const closeHandler = (shared: CloseDeps): Handler<'close'> => ({
   },
 });
 
-const close = async (
-  deps: CloseDeps,
-  job: JobContext<'close'>,
-  reason: Reason | null,
-): Promise<StoredReport['counts'] | null> => {
+const close = async (deps: CloseDeps, job: JobContext<'close'>, reason: Reason | null) => {
   const { runId, export: order } = job.data;
   if ((await deps.runs.phases.phase(runId)) === 'closed') return null;
   const report = (await deps.runs.report(runId)) ?? (await makeReport(deps, job, reason));

@@ -1,6 +1,6 @@
 // Finding the node of a wish, and proving that it is ours before anything is written to it.
 import { NodeUnclearError } from '../../model/errors.ts';
-import type { LedgerEntry } from '../../model/ledger-entry.ts';
+import type { IndexedEntry, LedgerEntry } from '../../model/ledger-entry.ts';
 import type { OnDrift } from '../../model/policy.ts';
 import { isForbidden, type NodeRow, type Portal, type PortalNode } from '../../portal-client/client.ts';
 import type { Ledger } from '../../state/ledger.ts';
@@ -121,11 +121,7 @@ export const unknownNode = (entry: LedgerEntry): LedgerEntry => ({
 });
 
 /** The node id of an entry on the portal, found by uuid or, as lists hide drafts, by reading it; null where there is none. */
-export const nidOnPortal = async (
-  portal: Portal,
-  entry: Pick<LedgerEntry, 'uuid' | 'nid'>,
-  signal: AbortSignal,
-): Promise<string | null> => {
+export const nidOnPortal = async (portal: Portal, entry: IndexedEntry, signal: AbortSignal): Promise<string | null> => {
   const row = await portal.findByUuid(entry.uuid, signal);
   if (row) return row.nid;
   const node = await portal.nodes.visible(entry.nid ?? '', signal);

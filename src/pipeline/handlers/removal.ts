@@ -50,12 +50,7 @@ export const removeNode = async (
   return removed;
 };
 
-const takeDown = async (
-  target: NodeTarget,
-  { entry, node: read }: Located,
-  how: RemovalMode,
-  signal: AbortSignal,
-): Promise<void> => {
+const takeDown = async (target: NodeTarget, { entry, node: read }: Located, how: RemovalMode, signal: AbortSignal) => {
   const { item, portal } = target;
   const nid = entry.nid ?? '';
   // The table of a resource goes with its node.

@@ -203,11 +203,7 @@ export const sourceWork = async (
 };
 
 /** Published tables of a watched folder that got no new file for too long, by the defaults of the manifest. */
-export const lateDrops = async (
-  ledger: Pick<Ledger, 'entries' | 'put'>,
-  request: RunData,
-  { wishes, manifest }: Gathered,
-): Promise<RunWork> => {
+export const lateDrops = async (ledger: Ledger, request: RunData, { wishes, manifest }: Gathered): Promise<RunWork> => {
   const work = noWork();
   const guard = guardOf(manifest.defaults.resource.guard);
   if (guard?.sameMs === undefined) return work;

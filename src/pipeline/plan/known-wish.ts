@@ -30,11 +30,7 @@ export const guardFingerprint = ({ recipe, guard }: Pick<ResourceWish, 'recipe' 
   hash('sha256', JSON.stringify([recipe?.fingerprint ?? null, guard ?? null]));
 
 /** True where the portal did not take or import exactly this file, or its guard holds it: it is not sent again. */
-export const isRefusedFile = (
-  { refused, good }: Pick<LedgerEntry, 'refused' | 'good'>,
-  wish: ResourceWish,
-  sha256: string,
-): boolean => {
+export const isRefusedFile = ({ refused, good }: LedgerEntry, wish: ResourceWish, sha256: string): boolean => {
   if (refused?.sha256 !== sha256) return false;
   const isKnown = good !== null || refused.isReplaced;
   if (refused.guard === undefined) return isKnown && refused.importFingerprint === importFingerprint(wish);

@@ -131,10 +131,7 @@ const tablesOf = async (wish: DatasetWish, tools: MeasureTools): Promise<Map<str
 };
 
 /** A file that did not change since it was measured is not read again. */
-const tableOf = async (
-  { source, recipe, reading, import: mode }: ResourceWish,
-  { stateDir, signal }: MeasureTools,
-): Promise<MeasuredTable | null> => {
+const tableOf = async ({ source, recipe, reading, import: mode }: ResourceWish, { stateDir, signal }: MeasureTools) => {
   if (source.kind !== 'file' || mode !== 'auto' || recipe?.asked || !isTabular(source.name)) return null;
   const task = { path: source.path, encoding: reading?.encoding, skipRows: reading?.skipRows };
   if (source.claim !== undefined) return measureTable(task, signal); // its path is never seen again

@@ -12,10 +12,7 @@ import type { KnownState, Observed } from './plan.ts';
 export type Sparing = (key: string) => 'certain' | 'possible' | 'none';
 
 /** Which absences are believed, for every kind of source: none where it may be incomplete, or a faulty entry may be it. */
-export const sparing = (
-  { complete, skipped }: Pick<Stated, 'complete' | 'skipped'>,
-  isPublished: (key: string) => boolean,
-): Sparing => {
+export const sparing = ({ complete, skipped }: Stated, isPublished: (key: string) => boolean): Sparing => {
   const isKnown = (entry: SkippedEntry): boolean => entry.isKnown || (!!entry.isGuessed && isPublished(entry.key));
   const unknown = skipped.filter((entry) => !isKnown(entry)).map(({ key }) => key);
   const isAny = complete !== true || unknown.some((key) => kindOfKey(key) === 'dataset');

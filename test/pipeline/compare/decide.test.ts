@@ -151,6 +151,7 @@ it('terms that the wish changed since, to as many as the portal holds, are taken
     sent: { ...sent, title: 'new', fields: tagged('a') },
     node: now,
     onDrift: 'hold' as const,
+    ...{ lacksTerms: false, also: null },
   };
   expect(editedFields({ ...wish, title: 'new', fields: tagged('a') }, parts)).toEqual(['field_tags']);
   expect(editedFields({ ...wish, title: 'new', fields: tagged('a', 'b') }, parts)).toEqual([]);
