@@ -11,25 +11,17 @@ import type { Finding } from './record.ts';
 
 type Shown = Partial<DatasetMetadata>;
 
-/** A public dataset with its entry by DCAT-US 1.1, of which the other catalogues take what they share. */
-interface PublicDataset extends NonNullable<DatasetView['dataset']> {
-  entry: Entry;
-  /** Its distributions, with size and checksum of files that are here and are those of the portal. */
-  files: { file: Entry; bytes: number | undefined; sha256: string | undefined }[];
-}
+type PublicDataset = NonNullable<ReturnType<typeof publicDataset>>;
 
-/** What all catalogues say of a dataset, made once; null for one that is not public. */
-export const publicDataset = (
-  { record, dataset, resources }: DatasetView,
-  portal: ExportedPortal,
-): PublicDataset | null => {
+/** A dataset with its entry by DCAT-US 1.1, of which the other catalogues take what they share; null for one that is not public. */
+export const publicDataset = ({ record, dataset, resources }: DatasetView, portal: ExportedPortal) => {
   if (dataset === null || record.removed !== null || !dataset.published) return null;
   const { node, title, shown } = dataset;
   const { tags = [], topics = [], themes = [], groups = [] } = shown;
   // A level that is not known is none that opens anything.
   const unsaid = fieldItems(node, 'field_public_access_level').length === 0 ? 'public' : 'non-public';
   const files = resources.flatMap((resource) => distributionOf(resource, portal) ?? []);
-  const entry = defined({
+  const entry: Entry = defined({
     '@type': 'dcat:Dataset',
     identifier: node.uuid || node.nid,
     title,
@@ -64,12 +56,13 @@ export const publicDataset = (
   return { ...dataset, entry, files };
 };
 
+/** With size and checksum of a file that is here and is that of the portal. */
 const distributionOf = ({ file, upload, link, described }: ResourceView, portal: ExportedPortal) => {
   const { title, shown, published } = described;
   const downloadURL = upload && portal.fileUrl(upload.uri);
   if (!published || (downloadURL === null && !isLink(link))) return null;
   const here = downloadURL !== null && file?.from === 'portal' ? file : undefined;
-  const entry = defined({
+  const entry: Entry = defined({
     '@type': 'dcat:Distribution',
     title,
     description: shown.description,

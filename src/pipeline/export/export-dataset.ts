@@ -45,13 +45,10 @@ interface DatasetOrder {
   more: readonly string[];
 }
 
-/** `replaced`: files that were replaced by another version. */
-type ExportedDataset = { record: DatasetRecord; replaced: string[] };
-
 const resourcesAtOnce = 4;
 
 /** Exports a dataset; null when it is gone and was never exported. Unchanged files are not fetched again, even after a kill. */
-export const exportDataset = async (tools: ExportTools, wanted: DatasetOrder): Promise<ExportedDataset | null> => {
+export const exportDataset = async (tools: ExportTools, wanted: DatasetOrder) => {
   const { portal, signal } = tools;
   const { order, folder: name, nid } = wanted;
   const folder = await ownFolder(order.folder, datasetsName, name);
@@ -124,12 +121,7 @@ export const markRemoved = async (
 };
 
 /** Writes the data package of a dataset, its keys in the order of the schema; leaves it alone where nothing is different. */
-export const writeRecord = async (
-  folder: string,
-  name: string,
-  record: DatasetRecord,
-  portal: ExportedPortal,
-): Promise<void> => {
+export const writeRecord = async (folder: string, name: string, record: DatasetRecord, portal: ExportedPortal) => {
   const ordered = packageOf(name, recordSchema.parse(record), portal);
   await writeWhole(join(folder, packageName), [`${JSON.stringify(ordered, null, 2)}\n`]);
 };

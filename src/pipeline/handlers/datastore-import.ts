@@ -10,7 +10,7 @@ import {
 } from '../../model/errors.ts';
 import { GiveBack } from '../../model/job.ts';
 import type { LedgerEntry } from '../../model/ledger-entry.ts';
-import type { Portal, PortalTable } from '../../portal-client/client.ts';
+import type { Portal } from '../../portal-client/client.ts';
 import { proveTable } from '../compare/prove.ts';
 import type { NodeTarget } from './node-locate.ts';
 import { importsRows, type ResourceState, type ResourceStep, sentAgain, shapeOf } from './resource-file.ts';
@@ -67,15 +67,10 @@ const untilStopped = async <T>(
   }
 };
 
-interface Look {
-  numbers: DatastoreNumbers;
-  /** As `Datastore.table` gives it. */
-  size: PortalTable | null | undefined;
-  /** The table has the rows and columns of the file, without rows that the importer drops. */
-  isWhole: boolean;
-}
+type Look = Awaited<ReturnType<typeof lookAt>>;
 
-const lookAt = async (state: ResourceState, signal: AbortSignal): Promise<Look> => {
+/** `size`: as `Datastore.table` gives it; `isWhole`: rows and columns are those of the file, but for rows that importers drop. */
+const lookAt = async (state: ResourceState, signal: AbortSignal) => {
   const { table, entry, target } = state;
   const { datastore } = target.portal;
   const numbers = (await datastore.status(entry.nid ?? '', signal)) ?? { storage: 0, data_import: 2 };

@@ -47,11 +47,7 @@ export interface Missing {
 }
 
 /** Compares the ledger with all wishes of a manifest; what continues under a new key is renamed, not missing. */
-export const findMissing = (
-  wishes: DatasetWish[],
-  known: KnownItems,
-  rules: RemovalRules,
-): Omit<Missing, 'unproven'> => {
+export const findMissing = (wishes: DatasetWish[], known: KnownItems, rules: RemovalRules) => {
   const { spares = () => 'none', now, missingForMs, onMissing: how } = rules;
   const entries = [...known.entries.values()];
   const wished = new Set(wishes.flatMap((wish) => [wish, ...wish.resources]).map(({ key }) => key));
