@@ -122,11 +122,8 @@ export interface Call {
 }
 
 /** What the id in the path stands for; 404 with the id as it was sent where there is none. */
-export const needById = <T>(
-  { args: [sent = ''] }: Call,
-  byId: (id: number) => T | null,
-  words: (id: string) => string,
-): T => {
+export const needById = <T>(call: Call, byId: (id: number) => T | null, words: (id: string) => string): T => {
+  const [sent = ''] = call.args;
   const found = /^\d{1,15}$/.test(sent) ? byId(Number(sent)) : null;
   if (found === null) throw new Refusal(404, words(escapeHtml(sent)));
   return found;

@@ -31,10 +31,8 @@ const area: Weigh = ([x1, y1], [x2, y2]) => x1 * y2 - x2 * y1;
 
 const centroidOf = (type: string, parts: Point[][]): Point => {
   if (type.endsWith('POLYGON')) {
-    return centre(
-      parts.map((ring) => [...ring, ...ring.slice(0, 1)]),
-      { weigh: area, share: 1 / 3 },
-    );
+    const rings = parts.map((ring) => [...ring, ...ring.slice(0, 1)]);
+    return centre(rings, { weigh: area, share: 1 / 3 });
   }
   return type.endsWith('LINESTRING') ? centre(parts, { weigh: length, share: 1 / 2 }) : mean(parts.flat());
 };

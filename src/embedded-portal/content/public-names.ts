@@ -15,9 +15,7 @@ const mimeTypes: Readonly<Record<string, string>> = {
   shp: 'application/octet-stream',
 };
 
-const documents = new Set(
-  'html zip txt doc xls pdf odt ods docx xlsx'.split(' ').map((extension) => mimeTypes[extension]),
-);
+const documents = new Set('html zip txt doc xls pdf odt ods docx xlsx'.split(' ').map((name) => mimeTypes[name]));
 
 /** The last extension of a name, lower case; empty without one. */
 const extensionOf = (name: string): string => {

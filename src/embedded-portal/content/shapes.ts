@@ -106,11 +106,8 @@ const isFilled = (field: Field, item: RawItem): boolean => {
 const withoutLanguage = (field: Field, value: unknown): unknown => {
   if (!isObject(value) || isNumbered(value)) return value;
   const keys = Object.keys(value);
-  const known = [
-    ...takenBy(field),
-    ...(kinds[field.kind].derived ?? []),
-    ...['select', 'other', 'value_field', 'textfield'],
-  ];
+  const { derived = [] } = kinds[field.kind];
+  const known = [...takenBy(field), ...derived, 'select', 'other', 'value_field', 'textfield'];
   if (!('und' in value) && keys.some((key) => known.includes(key))) return value;
   const other = keys.find((key) => key !== 'und');
   if (other === undefined) return value.und;

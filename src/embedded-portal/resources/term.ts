@@ -17,9 +17,7 @@ const retrieve = (call: Call): Record<string, string> =>
 
 /** The terms whose every named property is equal, 20 a page. */
 const index = (call: Call): Record<string, string>[] => {
-  const wanted = Object.entries(parametersIn(call)).map(
-    ([name, value]) => [name, String(value).toLowerCase()] as const,
-  );
+  const wanted = Object.entries(parametersIn(call));
   const names = ['tid', 'vid', 'vocabulary_machine_name', 'name'];
   const unknown = wanted.find(([name]) => !names.includes(name));
   if (unknown !== undefined) throw invalid(`there is no field ${unknown[0]} in a term; it has ${names.join(', ')}`);
@@ -27,7 +25,7 @@ const index = (call: Call): Record<string, string>[] => {
   return call.portal.store.terms
     .all()
     .map(view)
-    .filter((term) => wanted.every(([name, value]) => term[name]?.toLowerCase() === value))
+    .filter((term) => wanted.every(([name, value]) => term[name]?.toLowerCase() === String(value).toLowerCase()))
     .slice(from, from + maxPageSize);
 };
 

@@ -68,9 +68,8 @@ const itemsOf = (field: Field, value: unknown): RawItem[] | null => {
 
 const checkOption = ({ name, options }: Field, value: string | null): void => {
   if (options === undefined || name === 'field_orphan' || value === null || options.includes(value)) return;
-  throw codelessFault(
-    value === '' || name === 'field_license' ? `Invalid option for field ${name}` : 'Field validation errors',
-  );
+  if (value !== '' && name !== 'field_license') validation();
+  throw codelessFault(`Invalid option for field ${name}`);
 };
 
 /** `13.0` is `13`; in steps that grow with the length of the number only. */

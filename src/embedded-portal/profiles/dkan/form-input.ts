@@ -26,11 +26,9 @@ const sources: [string, string][] = [
 
 const sourceErrors = (body: Body): Record<string, string> => {
   const used = sources.filter(([name]) => rowsOf(recordOf(body[name]).und).length > 0);
-  const errors = used.map(([name, label]) => [
-    name,
-    `<strong>${label}</strong> is populated - only one resource type can be used at a time.`,
-  ]);
-  return used.length < 2 ? {} : Object.fromEntries(errors);
+  if (used.length < 2) return {};
+  const words = 'is populated - only one resource type can be used at a time.';
+  return Object.fromEntries(used.map(([name, label]) => [name, `<strong>${label}</strong> ${words}`]));
 };
 
 /** The format that the form gives a resource: none is sent in a shape that it sees, so a term of its own. */

@@ -174,10 +174,8 @@ const findIn = (table: RecordedTable, wish: Wish): { entries: Entry[]; total: nu
   const rows = table.rows(-1, 0);
   const found = rows.map((row) => entryOf(table, row)).filter((entry) => matches(entry, wish));
   const all = isComputed ? grouped(found, wish) : found;
-  return {
-    entries: sorted(all, sort).slice(offset, offset + taken),
-    total: groupBy.length > 0 ? all.length : found.length,
-  };
+  const total = groupBy.length > 0 ? all.length : found.length;
+  return { entries: sorted(all, sort).slice(offset, offset + taken), total };
 };
 
 export const searchFault = (sql: string, message: string): unknown => ({
