@@ -103,11 +103,8 @@ export const startPortalServer = async (options: PortalServerOptions) => {
     };
     const opened = createApp(portal);
     app = opened;
-    const url = await listenOn(opened.server, opened.listen({ host, port }), {
-      host,
-      port,
-      report: (error) => log.warn({ err: error.message }, 'a connection could not be accepted'),
-    });
+    const report = (error: Error): void => log.warn({ err: error.message }, 'a connection could not be accepted');
+    const url = await listenOn(opened.server, opened.listen({ host, port }), { host, port, report });
     return {
       url,
       dataDir,

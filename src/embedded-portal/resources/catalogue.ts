@@ -61,16 +61,12 @@ const packagePath = '/api/3/action/package_show';
 
 const shownPackage = (call: Call): Answer => {
   const help = 'The metadata of a dataset and its resources. :param id: uuid of the dataset';
+  const answer = (result: unknown, status?: number): Answer => answerOf(success(help, [result]), status);
   const id = textOf(call.query.id) ?? '';
-  if (id === '') {
-    return answerOf(success(help, [{ __type: 'Validation Error', name_or_id: ['Missing Value'] }]), 400);
-  }
+  if (id === '') return answer({ __type: 'Validation Error', name_or_id: ['Missing Value'] }, 400);
   const node = call.portal.store.nodes.byUuid(id);
-  if (node?.type !== 'dataset' || node.status !== 1) {
-    const fault = { __type: 'Query Error', name_or_id: `Query '${id}' doesn't return results` };
-    return answerOf(success(help, [fault]), 404);
-  }
-  return answerOf(success(help, [packageOf(call, node)]));
+  if (node?.type === 'dataset' && node.status === 1) return answer(packageOf(call, node));
+  return answer({ __type: 'Query Error', name_or_id: `Query '${id}' doesn't return results` }, 404);
 };
 
 /** The text of a list; null where it is too long. It is the same for everybody. */
