@@ -1,4 +1,5 @@
 // `sluice publish data.csv` and `sluice publish folder/`: makes the manifest of files that have none.
+import type { Dirent } from 'node:fs';
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, extname, join, relative, resolve } from 'node:path';
 import type { Config } from '../config/config.ts';
@@ -10,6 +11,7 @@ import type { Runtime } from '../service/runtime.ts';
 import { loadManifest } from '../sources/manifest/load.ts';
 import type { Manifest } from '../sources/manifest/schema.ts';
 import { makeFolder } from '../util/make-folder.ts';
+import { byName } from '../util/natural.ts';
 import { quoted } from './init-files.ts';
 import { type Io, warn } from './io.ts';
 
@@ -22,22 +24,27 @@ export interface DirectManifest {
   of: string;
 }
 
-interface DirectOptions {
-  config: Pick<Config, 'stateDir' | 'portal' | 'portals'>;
-  isSaved: boolean;
-}
-
-/** The manifests of paths, and those that were made for tables and folders among them; both are loaded. */
+/** The manifests of paths, no two of one name, and those among them that were made for tables and folders. */
 export const manifestsOf = async (
   paths: string[],
-  options: DirectOptions,
+  options: { config: Config; isSaved: boolean },
   io: Io,
 ): Promise<{ manifests: Manifest[]; direct: DirectManifest[] }> => {
   const direct: DirectManifest[] = [];
   for (const path of paths)
     if (await isData(resolve(io.cwd, path))) direct.push(await directManifest(path, options, io));
-  const pathOf = (path: string): string => direct.find(({ of }) => of === path)?.path ?? resolve(io.cwd, path);
-  return { direct, manifests: await loadAll(paths.map(pathOf)) };
+  const manifests: Manifest[] = [];
+  for (const named of paths) {
+    const manifest = await loadManifest(direct.find(({ of }) => of === named)?.path ?? resolve(io.cwd, named));
+    const twin = manifests.find((other) => other.name === manifest.name);
+    if (twin) {
+      throw new UsageError(`${twin.path} and ${manifest.path} have the same name "${manifest.name}"`, {
+        hint: 'names of manifests must be unique; rename one of them',
+      });
+    }
+    manifests.push(manifest);
+  }
+  return { direct, manifests };
 };
 
 /** A file must not take over the datasets of a manifest of the same name. */
@@ -57,22 +64,6 @@ export const refuseTakenNames = async (
   }
 };
 
-/** Loads manifests; two of one name are refused. */
-export const loadAll = async (paths: string[]): Promise<Manifest[]> => {
-  const manifests: Manifest[] = [];
-  for (const path of paths) {
-    const manifest = await loadManifest(path);
-    const twin = manifests.find((other) => other.name === manifest.name);
-    if (twin) {
-      throw new UsageError(`${twin.path} and ${path} have the same name "${manifest.name}"`, {
-        hint: 'names of manifests must be unique; rename one of them',
-      });
-    }
-    manifests.push(manifest);
-  }
-  return manifests;
-};
-
 /** True for data instead of a manifest: a folder, or a file that is not YAML. */
 const isData = async (path: string): Promise<boolean> => {
   const facts = await stat(path).catch(() => null); // the loader of manifests reports it
@@ -80,13 +71,16 @@ const isData = async (path: string): Promise<boolean> => {
 };
 
 /** Makes and writes the manifest of a file, or of a folder as one dataset. @throws UsageError where none can be made */
-const directManifest = async (named: string, { config, isSaved }: DirectOptions, io: Io): Promise<DirectManifest> => {
-  const { cwd } = io;
-  const data = resolve(cwd, named);
+const directManifest = async (
+  named: string,
+  { config, isSaved }: { config: Config; isSaved: boolean },
+  io: Io,
+): Promise<DirectManifest> => {
+  const data = resolve(io.cwd, named);
   const isFolder = (await stat(data)).isDirectory();
   const { files, leftOut } = isFolder ? await filesOf(data, named) : { files: [data], leftOut: [] };
   const name = idOf(isFolder ? basename(data) : stemOf(data));
-  const path = isSaved ? join(await manifestFolder(cwd), `${name}.yaml`) : directPath(config, name);
+  const path = isSaved ? join(await manifestFolder(io.cwd), `${name}.yaml`) : directPath(config, name);
   const ids = files.map((file) => idOf(stemOf(file)));
   const twice = ids.find((id, at) => ids.indexOf(id) < at);
   if (twice !== undefined) throw noManifest(named, `two of its files would get the id "${twice}"`);
@@ -112,27 +106,23 @@ ${resources.join('')}`;
     if (before.split('\n', 1)[0] !== headOf(data)) throw noManifest(named, 'other data of this name was published');
     await writeFile(path, text);
   }
-  const [some, rest] = [leftOut.slice(0, 10).join(', '), leftOut.length - 10];
-  const names = rest > 0 ? `${some} and ${rest} more` : some;
-  if (names !== '')
-    warn(io, `${named}: left out ${names}: folders are datasets of their own, and portals refuse other files`);
+  const [names, rest] = [leftOut.slice(0, 10).join(', '), leftOut.length - 10];
+  const left = rest > 0 ? `${names} and ${rest} more` : names;
+  if (left) warn(io, `${named}: left out ${left}: folders are datasets of their own, and portals refuse other files`);
   return { path, text, isSaved, of: named };
 };
 
-const directPath = ({ stateDir }: Pick<Config, 'stateDir'>, name: string): string =>
-  join(stateDir, 'direct', `${name}.yaml`);
+const directPath = ({ stateDir }: Config, name: string): string => join(stateDir, 'direct', `${name}.yaml`);
 
 const filesOf = async (folder: string, named: string): Promise<{ files: string[]; leftOut: string[] }> => {
   const entries = (await readdir(folder, { withFileTypes: true })).filter(({ name }) => !name.startsWith('.'));
-  const [files, leftOut]: [string[], string[]] = [[], []];
-  for (const entry of entries) {
-    const { name } = entry;
-    if (entry.isFile() && (usualExtensions.includes(extensionOf(name)) || isConvertible(name)))
-      files.push(join(folder, name));
-    else leftOut.push(entry.isDirectory() ? `${name}/` : name);
-  }
-  if (files.length > 0) return { files: files.sort(), leftOut: leftOut.sort() };
-  throw noManifest(named, 'it contains no file of a type that portals accept, such as CSV');
+  entries.sort((a, b) => byName(a.name, b.name));
+  const isTaken = (entry: Dirent): boolean =>
+    entry.isFile() && (usualExtensions.includes(extensionOf(entry.name)) || isConvertible(entry.name));
+  const files = entries.filter(isTaken).map(({ name }) => join(folder, name));
+  if (files.length === 0) throw noManifest(named, 'it contains no file of a type that portals accept, such as CSV');
+  const leftOut = entries.filter((entry) => !isTaken(entry));
+  return { files, leftOut: leftOut.map((entry) => (entry.isDirectory() ? `${entry.name}/` : entry.name)) };
 };
 
 /** The name of a file without its extension, that of a packed file without both. */

@@ -27,7 +27,7 @@ import { exitCodes } from './exit.ts';
 import { type CommonOptions, type Io, print, say } from './io.ts';
 import { leftBehindLines } from './report-text.ts';
 import { configOf, withRuntime } from './session.ts';
-import { lines } from './text.ts';
+import { type Lines, lines } from './text.ts';
 import { awaitReports } from './wait.ts';
 
 export type PlanOptions = CommonOptions & { refresh?: boolean; output?: string };
@@ -65,10 +65,9 @@ const showPlan = async (runtime: Runtime, manifest: Manifest, options: PlanOptio
   const listed = portal ? await listNodes(portal, signal) : null;
   const isDoubted = options.refresh === true;
   const totals = new PlanTotals();
-  const remarks = [...gathered.remarks];
   const limits = portal && new TargetLimits(portal);
-  const print = (text: string[]): void => {
-    if (!options.json) for (const line of text) say(io, line);
+  const show = (...text: Lines[]): void => {
+    if (!options.json) for (const line of lines(...text)) say(io, line);
   };
   const kept: PlanFile['items'] = [];
   try {
@@ -78,8 +77,8 @@ const showPlan = async (runtime: Runtime, manifest: Manifest, options: PlanOptio
       observe: (wishes, known) =>
         observe(wishes, known, { fetcher, listed, portal, readsStates: isDoubted, isDoubted }, signal),
     });
-    remarks.push(...plan.remarks);
-    print([headLine(target, refreshed)]);
+    const remarks = [...gathered.remarks, ...plan.remarks];
+    show(`plan of ${target.manifest} for ${name}${refreshed ? ', compared with the portal' : ''}:`);
     for await (const { wishes, datasets, removals, known } of plan.pages()) {
       const items = planFileItems(datasets, removals);
       remarks.push(...standingRemarks(items, known.entries));
@@ -91,7 +90,7 @@ const showPlan = async (runtime: Runtime, manifest: Manifest, options: PlanOptio
       const byKey = new Map(wishes.flatMap(({ resources }) => resources.map((wish) => [wish.key, wish])));
       for (const item of items) await ahead(item, byKey.get(item.key));
       if (options.json || options.output !== undefined) kept.push(...items);
-      print(items.flatMap(itemLines));
+      show(items.map(itemLines));
     }
     remarks.push(...(limits?.remarks() ?? []));
     const made: PlanFile = {
@@ -104,22 +103,19 @@ const showPlan = async (runtime: Runtime, manifest: Manifest, options: PlanOptio
       }),
       items: kept,
     };
-    print(totalLines(made, totals.items));
+    show(totalLines(made, totals.items));
     return made;
   } finally {
     await gathered.wishes.close();
   }
 };
 
-type ApplyOptions = CommonOptions & { strict?: boolean };
-
 /** Carries out a plan file exactly; items whose source or node has changed since are refused. */
-export const applyCommand = async (path: string, options: ApplyOptions, io: Io): Promise<number> => {
+const applyCommand = async (path: string, options: CommonOptions & { strict?: boolean }, io: Io): Promise<number> => {
   const config = await configOf(options, io);
   const plan = await readPlan(resolve(io.cwd, path));
   return withRuntime({ config, options, role: 'apply' }, io, async (runtime) => {
-    const pinned = options.strict ? { ...plan, strict: true } : plan;
-    const id = await runtime.plans.store(pinned);
+    const id = await runtime.plans.store(options.strict ? { ...plan, strict: true } : plan);
     return awaitReports(runtime, [await runtime.requestRun(plan, 'command', { plan: id }, io.stop)], options, io);
   });
 };
@@ -190,30 +186,26 @@ const rowsAhead = (
   };
 };
 
-const headLine = ({ manifest, portal }: Target, refreshed: boolean): string =>
-  `plan of ${manifest} for ${portal}${refreshed ? ', compared with the portal' : ''}:`;
+const itemLines = ({ key, actions, why, changes, rows }: PlanFile['items'][number]): Lines =>
+  actions.length > 0 && [
+    `  ${actions.join('+').padEnd(22)} ${key}  (${why ?? ''})`,
+    changes.map(({ field, from, to }) => `      ${field}: ${cut(from)} -> ${cut(to)}`),
+    rows && `      rows ${changesText(rows)}`,
+  ];
 
-const itemLines = ({ key, actions, why, changes, rows }: PlanFile['items'][number]): string[] => {
-  if (actions.length === 0) return [];
-  const each = changes.map(({ field, from, to }) => `      ${field}: ${show(from)} -> ${show(to)}`);
-  const told = rows ? [`      rows ${changesText(rows)}`] : [];
-  return [`  ${actions.join('+').padEnd(22)} ${key}  (${why ?? ''})`, ...each, ...told];
-};
-
-const totalLines = (plan: PlanFile, count: number): string[] => {
-  const totals = Object.entries(plan.totals.actions).map(
-    ([action, items]) => `${countText(items)} ${action === 'none' ? 'unchanged' : action}`,
-  );
-  return lines(
-    `  ${plural(count, 'item')}: ${totals.join(', ') || 'nothing'}; ${plural(plan.totals.bytes, 'byte')} to send`,
+const totalLines = ({ totals: { actions, bytes }, ...plan }: PlanFile, count: number): Lines => {
+  const each = Object.entries(actions).map(([name, of]) => `${countText(of)} ${name === 'none' ? 'unchanged' : name}`);
+  const items = count > 0 ? `${plural(count, 'item')}: ${each.join(', ')}` : 'nothing to publish';
+  return [
+    `  ${items}${bytes > 0 ? `; ${plural(bytes, 'byte')} to send` : ''}`,
     plan.skipped?.map(({ reason }) => `  left out: ${reason.message}`),
     leftBehindLines(plan.staying ?? []),
     plan.remarks?.map((remark) => `  note: ${remark}`),
     plan.held && `  a publish would be HELD by the guard: ${plan.held}`,
-  );
+  ];
 };
 
-const show = (value: unknown): string => {
+const cut = (value: unknown): string => {
   if (value === undefined) return '?';
   const text = typeof value === 'string' ? value : JSON.stringify(value);
   return text.length > 60 ? `${text.slice(0, 57)}...` : text;

@@ -3,18 +3,18 @@ import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { parse } from 'csv-parse/sync';
 import { reasonOf, UsageError, unreadable, VerifyFailedError } from '../model/errors.ts';
+import type { Target } from '../model/redis-keys.ts';
 import { type Reconciled, type ReconcileOptions, reconcile } from '../pipeline/compare/reconcile.ts';
 import type { Runtime } from '../service/runtime.ts';
 import { gatherManifestSources } from '../service/sources.ts';
-import { perPortal } from '../sources/manifest/load.ts';
+import { loadManifest, perPortal } from '../sources/manifest/load.ts';
 import { isDropManifest, type Manifest } from '../sources/manifest/schema.ts';
 import { plural } from '../util/plural.ts';
 import { type CommandDeclarations, commonOptions } from './declaration.ts';
-import { loadAll } from './direct-manifest.ts';
 import { exitCodes } from './exit.ts';
 import { type CommonOptions, type Io, type Printed, print } from './io.ts';
 import { configOf, withRuntime } from './session.ts';
-import { lines } from './text.ts';
+import { lines, tally } from './text.ts';
 
 export type ReconcileCommandOptions = CommonOptions & { mapping?: string; content?: boolean };
 
@@ -27,40 +27,47 @@ export const adoptCommand = async (path: string, options: ReconcileCommandOption
     const news = await recordNews(runtime, target, results);
     const unclear = results.filter(isUnclear).length;
     const linked = news.filter(isLinked).length;
-    const isBad = unclear > 0;
+    const counts = {
+      [linked === 1 ? 'node linked' : 'nodes linked']: linked,
+      ...{ unclear, 'not on the portal': news.length - linked - unclear },
+    };
     return {
-      isBad,
+      isBad: unclear > 0,
       json: { items: news.map(({ key, found }) => ({ key, ...found })) },
       lines: lines(
         news.map((result) => `  ${result.key}: ${foundText(result)}`),
-        `${plural(linked, 'node')} linked, ${unclear} unclear, ${news.length - linked - unclear} not on the portal`,
-        isBad && 'name the right ones in a file with `key,nid` rows: sluice adopt <manifest> --mapping FILE',
+        tally(counts) || 'nothing new',
+        unclear > 0 && 'name the right ones in a file with `key,nid` rows: sluice adopt <manifest> --mapping FILE',
       ),
     };
   });
 };
 
-const rebuilding = { role: 'rebuild', find: { mapping: new Map(), byTitle: false }, content: true };
-
 /** Restores the ledger of a manifest from the portal, by uuid, marker, file bytes and rows. */
-export const rebuildCommand = async (path: string, options: ReconcileCommandOptions, io: Io): Promise<number> =>
-  withReconciled(rebuilding, { path, options, io }, async (runtime, results, target) => {
+export const rebuildCommand = async (path: string, options: ReconcileCommandOptions, io: Io): Promise<number> => {
+  const how = { role: 'rebuild', find: { mapping: new Map(), byTitle: false }, content: true };
+  return withReconciled(how, { path, options, io }, async (runtime, results, target) => {
     await recordNews(runtime, target, results);
-    const unclear = results.filter((result) => result.found.how === 'unclear');
+    const unclear = results.filter(({ found }) => found.how === 'unclear');
     const found = results.filter(isLinked);
     const sound = found.filter((result) => faultsOf(result).length === 0).length;
-    const absent = results.length - found.length - unclear.length;
-    const missed = unclear.length > 0 ? `, ${unclear.length} not searched` : '';
+    const counts = {
+      'restored and verified': sound,
+      'to be repaired by the next publish': found.length - sound,
+      'not on the portal': results.length - found.length - unclear.length,
+      'not searched': unclear.length,
+    };
     return {
       isBad: unclear.length > 0,
       json: { items: results.map((result) => ({ key: result.key, ...result.found, faults: faultsOf(result) })) },
       lines: lines(
         found.map((result) => faultsOf(result).map((fault) => `  ${result.key}: ${fault}`)),
         unclear.map((result) => `  ${result.key}: ${foundText(result)}`),
-        `${plural(results.length, 'item')}: ${sound} restored and verified, ${found.length - sound} to be repaired by the next publish, ${absent} not on the portal${missed}`,
+        [plural(results.length, 'item'), tally(counts)].filter(Boolean).join(': '),
       ),
     };
   });
+};
 
 /** Verifies that the portal holds what was published: one line per fault, exit code 3. */
 export const verifyCommand = async (path: string, options: ReconcileCommandOptions, io: Io): Promise<number> => {
@@ -89,11 +96,10 @@ type PortalResult = Printed & { isBad: boolean };
 const withReconciled = async (
   { role, ...how }: Pick<ReconcileOptions, 'find' | 'content'> & { role: string },
   { path, options, io }: { path: string; options: ReconcileCommandOptions; io: Io },
-  work: (runtime: Runtime, results: Reconciled[], target: ReconcileOptions['target']) => Promise<PortalResult>,
+  work: (runtime: Runtime, results: Reconciled[], target: Target) => Promise<PortalResult>,
 ): Promise<number> => {
   const config = await configOf(options, io);
-  const [manifest] = await loadAll([resolve(io.cwd, path)]);
-  if (!manifest) throw new UsageError('a manifest is missing', { hint: `sluice ${role} <manifest>` });
+  const manifest = await loadManifest(resolve(io.cwd, path));
   if (options.mapping !== undefined && perPortal(manifest, config.portal).length > 1) {
     throw new UsageError('--mapping names nodes of one portal, and the manifest has several', {
       hint: 'choose the portal with --portal NAME',
@@ -103,8 +109,8 @@ const withReconciled = async (
     const all: (PortalResult & { portal: string })[] = [];
     for (const each of runtime.perPortal(manifest)) {
       const target = { manifest: each.name, portal: each.portal };
-      const results = await reconcileOn(runtime, each, how, io.stop);
-      all.push({ ...(await work(runtime, results, target)), portal: each.portal });
+      const found = await reconcileOn(runtime, each, how, io.stop);
+      all.push({ ...(await work(runtime, found, target)), portal: each.portal });
     }
     return all;
   });
@@ -139,28 +145,22 @@ const reconcileOn = async (
   }
   const wishes = await list.all();
   await list.close();
-  const { concurrency } = runtime.portals.config(target.portal);
   const { ledger, fetcher, fetched, config } = runtime;
-  const { tableBytes: maxFileBytes, rowBytes: maxRowBytes } = config.limits;
-  const preparedDir = join(config.stateDir, 'prepared');
-  const parts = { target, wishes, ledger, portal, fetcher, fetched, preparedDir, maxFileBytes, maxRowBytes };
-  const results = await reconcile({ ...parts, ...how, concurrency, signal });
-  await runtime.ledger.remember(target, manifest.path);
+  const results = await reconcile({
+    ...{ target, wishes, ledger, portal, fetcher, fetched, ...how, signal },
+    concurrency: runtime.portals.config(target.portal).concurrency,
+    preparedDir: join(config.stateDir, 'prepared'),
+    ...{ maxFileBytes: config.limits.tableBytes, maxRowBytes: config.limits.rowBytes },
+  });
+  await ledger.remember(target, manifest.path);
   return results;
 };
 
 /** True where a person must choose the node. */
 const isUnclear = ({ found, proof }: Reconciled): boolean =>
-  found.how === 'ambiguous' ||
-  found.how === 'unclear' ||
-  found.how === 'taken' ||
-  (found.how === 'mapping' && !proof?.entry.nid);
+  ['ambiguous', 'unclear', 'taken'].includes(found.how) || (found.how === 'mapping' && !proof?.entry.nid);
 
-const recordNews = async (
-  runtime: Runtime,
-  target: ReconcileOptions['target'],
-  results: Reconciled[],
-): Promise<Reconciled[]> => {
+const recordNews = async (runtime: Runtime, target: Target, results: Reconciled[]): Promise<Reconciled[]> => {
   const news = results.filter(({ found }) => found.how !== 'known');
   for (const { proof } of news) {
     if (!proof?.entry.nid) continue;
@@ -174,7 +174,7 @@ const recordNews = async (
 };
 
 /** Marks faulty items as not live, so that the next publish repairs them. A run in progress does that itself. */
-const doubt = async (runtime: Runtime, target: ReconcileOptions['target'], results: Reconciled[]): Promise<void> => {
+const doubt = async (runtime: Runtime, target: Target, results: Reconciled[]): Promise<void> => {
   if ((await runtime.gate.state(target)).current !== null) return;
   const entries = await runtime.ledger.entries(target);
   for (const { key, proof } of results) {
@@ -192,9 +192,9 @@ const foundText = ({ found, proof }: Reconciled): string => {
   if (found.how === 'taken') return `node ${found.node} matches, but ${found.by} is linked to it or matches too`;
   if (found.how === 'unclear') return `search failed: ${found.why}`;
   if (!('nid' in found)) return 'not on the portal';
-  const faults = proof?.faults ?? [];
-  if (!proof?.entry.nid) return `not linked: ${faults.join('; ')}`;
-  return `node ${found.nid} by ${found.how}${faults.length > 0 ? `; the next publish repairs: ${faults.join('; ')}` : ', verified'}`;
+  const faults = proof?.faults.join('; ') ?? '';
+  if (!proof?.entry.nid) return `not linked: ${faults}`;
+  return `node ${found.nid} by ${found.how}${faults === '' ? ', verified' : `; the next publish repairs: ${faults}`}`;
 };
 
 const readMapping = async (path: string): Promise<Map<string, string>> => {

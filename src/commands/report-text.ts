@@ -84,47 +84,37 @@ export const detailLines = (
   ).map((line) => `${indent}${line}`);
 
 const summary = (report: StoredReport): string => {
-  const ms = Date.parse(report.endedAt) - Date.parse(report.startedAt);
-  const items = plural(report.items.length, 'item');
-  const fates = fatesText(summaryOf(report));
-  return `${items}${fates === '' ? '' : ` (${fates})`} in ${(ms / 1000).toFixed(1)} s`;
+  const seconds = (Date.parse(report.endedAt) - Date.parse(report.startedAt)) / 1000;
+  const { length } = report.items;
+  const items = length > 0 ? `${plural(length, 'item')} (${fatesText(summaryOf(report))})` : 'no items';
+  return `${items} in ${seconds.toFixed(1)} s`;
 };
 
-const shownAddresses = 5;
+/** Keys and addresses that are listed; of more only their number is reported. */
+const shown = 5;
 
 export const closingLines = async (runtime: Runtime, report: StoredReport): Promise<string[]> => {
+  const { portal, items } = report;
   const { entries } = await runtime.ledger.exceptions(report);
   const leftBehind = [...entries.values()].filter(isLeftBehind).map(({ key }) => key);
-  const drafts = report.items.filter((item) => standOf(item) === 'draft').length;
+  const drafts = items.filter((item) => standOf(item) === 'draft').length;
+  const live = items.filter(({ kind, live, url }) => kind === 'dataset' && live && url !== null);
+  const count = `live: ${plural(live.length, 'dataset')}`;
+  // An embedded portal of this process, and its addresses with it.
+  const endsNow = runtime.portals.supervisor(portal)?.server != null;
+  const where = endsNow ? `the embedded portal ${portal}` : (runtime.portals.addressOf(portal) ?? portal);
+  const addresses = live.length > shown ? `${count} on ${where}` : live.map(({ url }) => `live: ${url}`);
   return lines(
     leftBehindLines(leftBehind),
-    addressLines(runtime, report),
+    endsNow ? `${live.length > 0 ? `${count} on ${where}, which` : where} ends with this command` : addresses,
     drafts > 0 &&
       `drafts: visitors do not see ${plural(drafts, 'item')}; remove \`published: false\` from the manifest, and publish again`,
-    `next: ${nextOf(runtime, report)}`,
+    !isSuccess(report) && 'next: sluice status   # what is not live, why, and what to do',
+    endsNow
+      ? 'next: sluice portal   # serves it to be looked at; `sluice start` serves it with the pages, inboxes and schedules'
+      : isSuccess(report) && 'next: sluice status',
   );
 };
-
-/** True for an embedded portal that ends with this command, and its addresses with it. */
-const endsNow = (runtime: Runtime, portal: string): boolean => runtime.portals.supervisor(portal)?.server != null;
-
-const addressLines = (runtime: Runtime, { items, portal }: StoredReport): string[] => {
-  const live = items.filter(({ kind, live, url }) => kind === 'dataset' && live && url !== null);
-  if (live.length > 0 && endsNow(runtime, portal))
-    return [`live: ${plural(live.length, 'dataset')} on the embedded portal ${portal}, which ends with this command`];
-  if (live.length <= shownAddresses) return live.map(({ url }) => `live: ${url}`);
-  return [`live: ${plural(live.length, 'dataset')} on ${runtime.portals.addressOf(portal) ?? portal}`];
-};
-
-const nextOf = (runtime: Runtime, report: StoredReport): string => {
-  if (!isSuccess(report)) return 'sluice status   # what is not live, why, and what to do';
-  return endsNow(runtime, report.portal)
-    ? 'sluice portal   # serves it to be looked at; `sluice start` serves it with the pages, inboxes and schedules'
-    : 'sluice status';
-};
-
-/** Keys that are listed; of more only their number is reported. */
-const shown = 5;
 
 export const isLeftBehind = ({ nid, removed, missingSince }: IndexedEntry): boolean =>
   nid !== null && removed === null && missingSince !== null;

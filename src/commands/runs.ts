@@ -19,14 +19,16 @@ import { exitCodes } from './exit.ts';
 import { type CommonOptions, type Io, print, say, sayAll, warn } from './io.ts';
 import { reportLines } from './report-text.ts';
 import { withRuntimeOf } from './session.ts';
-import { aligned } from './text.ts';
+import { aligned, lines } from './text.ts';
 
 export const runsCommand = async (options: CommonOptions & { limit?: number }, io: Io): Promise<number> =>
   withRuntimeOf('runs', options, io, async (runtime) => {
     const runs = await latestRuns(runtime, options.limit ?? 20);
-    const lines =
-      runs.length === 0 ? ['no runs yet: `sluice publish <manifest>` starts one'] : runsTable(runs, Date.now());
-    print(io, options, { json: { runs: runs.map((run) => listedRunSchema.parse(runJson(run))) }, lines });
+    const none = ['no runs yet: `sluice publish <manifest>` starts one'];
+    print(io, options, {
+      json: { runs: runs.map((run) => listedRunSchema.parse(runJson(run))) },
+      lines: runs.length === 0 ? none : runsTable(runs, Date.now()),
+    });
     return exitCodes.ok;
   });
 
@@ -64,8 +66,8 @@ export const runLines = (run: RunStatus): string[] => [
 /** How a run went or how far it is, and its items: `with failures: 4 new, 1 failed`. */
 const outcomeText = (run: RunStatus): string => {
   const word = run.reason?.code === 'cancelled' ? 'cancelled' : markWords[markOf(run)].word;
-  const counts = [run.fates ? '' : `${run.done}/${run.total} items`, fatesText(run)].filter(Boolean);
-  return `${run.state === 'queued' ? run.state : word}: ${counts.join(', ') || plural(0, 'item')}`;
+  const counts = [run.fates === null && run.total > 0 && `${run.done}/${run.total} items`, fatesText(run)];
+  return [run.state === 'queued' ? run.state : word, counts.filter(Boolean).join(', ')].filter(Boolean).join(': ');
 };
 
 const whyLines = ({ reason }: RunStatus): string[] => (reason ? [`    ${reasonText(reason).split('\n', 1)[0]}`] : []);
@@ -79,35 +81,33 @@ type ReportOptions = CommonOptions & { format?: (typeof formats)[number] };
 /** Prints the report of a closed run; 0 even if items failed. */
 export const reportCommand = async (runId: string, options: ReportOptions, io: Io): Promise<number> =>
   withRuntimeOf('report', options, io, async (runtime) => {
+    const { json, format = json ? 'json' : 'text' } = options;
     const report = await runtime.runs.report(runId);
     if (!report)
       throw new NotFoundError(`no finished run "${runId}" is known`, { hint: '`sluice runs` lists the last runs' });
-    const format = options.format ?? (options.json ? 'json' : 'text');
     if (format === 'text') for (const line of reportLines(report, true)) say(io, line);
     else await sayAll(io, reportFormats[format].piecesOf(report));
     return exitCodes.ok;
   });
 
-const followMs = 300;
-
-type LogOptions = CommonOptions & { follow?: boolean };
-
-/** Prints the lines; with `follow` continues until the run has ended or the command is stopped. */
-export const logCommand = async (what: string, options: LogOptions, io: Io): Promise<number> =>
+/** Prints the lines; with `follow` continues until the run has ended or the command is stopped, as JSON all at the end. */
+const logCommand = async (what: string, options: CommonOptions & { follow?: boolean }, io: Io): Promise<number> =>
   withRuntimeOf('log', options, io, async (runtime) => {
     const { runs } = runtime;
     const { runId, id } = await findLog(runtime, what);
-    let from = 0;
+    const said: string[] = [];
     for (;;) {
       // A closed run writes its last lines before its job ends.
       const ended = id === runId ? (await runs.phases.phase(runId)) === 'closed' : await runs.isClosed(runId);
-      const lines = await runs.log(id, from);
-      from += lines.length;
-      for (const line of lines) say(io, options.json ? JSON.stringify({ line }) : line);
-      if (from === 0 && !options.follow && !ended) warn(io, `nothing yet: run ${runId} has not begun with it`);
-      if (!options.follow || ended || io.stop.aborted) return exitCodes.ok;
-      await sleep(followMs, undefined, { signal: io.stop }).catch(() => undefined);
+      const more = await runs.log(id, said.length);
+      said.push(...more);
+      if (!options.json) for (const line of more) say(io, line);
+      if (said.length === 0 && !options.follow && !ended) warn(io, `nothing yet: run ${runId} has not begun with it`);
+      if (!options.follow || ended || io.stop.aborted) break;
+      await sleep(300, undefined, { signal: io.stop }).catch(() => undefined);
     }
+    print(io, options, { json: { runId, lines: said }, lines: [] });
+    return exitCodes.ok;
   });
 
 /** The run of a job, run or key, and the id of the log. */
@@ -122,20 +122,17 @@ const findLog = async (runtime: Runtime, what: string): Promise<{ runId: string;
 };
 
 /** Lists the versions of a table, newest first, with what changed in its columns. */
-export const historyCommand = async (key: string, options: CommonOptions, io: Io): Promise<number> =>
+const historyCommand = async (key: string, options: CommonOptions, io: Io): Promise<number> =>
   withRuntimeOf('history', options, io, async (runtime) => {
     const found = (await itemViews(runtime, key)).filter(({ versions }) => versions.length > 0);
     if (found.length === 0) {
       throw new NotFoundError(`no version of a table "${key}" is known`, { hint: await keysHint(runtime, key) });
     }
+    const tables = found.map(({ target: { portal }, versions }) => ({ key, portal, versions }));
     print(io, options, {
-      json: {
-        tables: found.map(({ target: { portal }, versions }) => {
-          return { key, portal, versions: versions.map(versionJson).reverse() };
-        }),
-      },
-      lines: found.flatMap(({ target, versions }) => [
-        `${key} on ${target.portal}: ${plural(versions.length, 'version')}`,
+      json: { tables: tables.map(({ versions, ...of }) => ({ ...of, versions: versions.map(versionJson).reverse() })) },
+      lines: tables.flatMap(({ portal, versions }) => [
+        `${key} on ${portal}: ${plural(versions.length, 'version')}`,
         ...versionLines(versions).reverse(),
       ]),
     });
@@ -158,15 +155,12 @@ const versionLines = (versions: TableVersion[]): string[] =>
 const changes = (before: TableVersion | undefined, { columns }: TableVersion): string => {
   if (before === undefined) return '';
   const then = new Map(before.columns.map(({ name, kind }) => [name, kind]));
-  const now = new Map(columns.map(({ name, kind }) => [name, kind]));
-  const parts = [
-    ...columns.filter(({ name }) => !then.has(name)).map(({ name }) => `+${name}`),
-    ...before.columns.filter(({ name }) => !now.has(name)).map(({ name }) => `-${name}`),
-    ...columns.flatMap(({ name, kind }) => {
-      const former = then.get(name);
-      return former === undefined || former === kind ? [] : [`${name}: ${former} -> ${kind}`];
-    }),
-  ];
+  const now = new Set(columns.map(({ name }) => name));
+  const parts = lines(
+    columns.map(({ name }) => !then.has(name) && `+${name}`),
+    before.columns.map(({ name }) => !now.has(name) && `-${name}`),
+    columns.map(({ name, kind }) => (then.get(name) ?? kind) !== kind && `${name}: ${then.get(name)} -> ${kind}`),
+  );
   return parts.length === 0 ? '' : ` (${parts.join(', ')})`;
 };
 

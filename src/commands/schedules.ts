@@ -17,7 +17,7 @@ import { type CommandDeclarations, commonOptions } from './declaration.ts';
 import { exitCodes } from './exit.ts';
 import { type CommonOptions, type Io, print, warn } from './io.ts';
 import { withRuntimeOf } from './session.ts';
-import { lines } from './text.ts';
+import { type Lines, lines, tally } from './text.ts';
 import { awaitReports } from './wait.ts';
 
 /** One line of the list. Times are ISO 8601, UTC. */
@@ -27,12 +27,14 @@ export type ScheduleRow = Awaited<ReturnType<typeof rowsOf>>[number];
 export const schedulesCommand = async (paths: string[], options: CommonOptions, io: Io): Promise<number> =>
   withRuntimeOf('schedules', options, io, async (runtime) => {
     const kept = await keptSchedules(runtime.queues);
-    const asked = paths.length > 0 ? paths.map((path) => resolve(io.cwd, path)) : await knownPaths(runtime, kept);
-    const { manifests, faulty } = await loadSound(asked);
+    const asked = paths.map((path) => resolve(io.cwd, path));
+    const { manifests, faulty } = await loadSound(paths.length > 0 ? asked : await knownPaths(runtime, kept));
     const rows = await rowsOf(runtime, manifests, kept);
     const service = (await runtime.liveWorkers()).some(({ role }) => role === 'start');
-    const text = [...rows.flatMap((row) => rowLines(row, service)), ...remarks(rows, service)];
-    print(io, options, { json: { service, schedules: rows }, lines: text });
+    print(io, options, {
+      json: { service, schedules: rows },
+      lines: lines([rows.map((row) => rowLines(row, service)), remark(rows, service)]),
+    });
     for (const { path, error } of faulty) warn(io, `skipped: ${path}: ${error.message}`);
     return faulty.length > 0 ? exitCodes.usage : exitCodes.ok;
   });
@@ -45,9 +47,8 @@ const rowsOf = async (runtime: Runtime, manifests: Manifest[], kept: ReadonlyMap
     const schedule = rest.schedule ?? null;
     const name = targetName({ manifest, portal });
     const known = kept.get(name);
-    const isKept =
-      schedule !== null && known !== undefined && JSON.stringify(known.schedule) === JSON.stringify(schedule);
-    const next = schedule && nextStart(schedule, name, isKept ? known : {}, now);
+    const isKept = schedule !== null && JSON.stringify(known?.schedule) === JSON.stringify(schedule);
+    const next = schedule && nextStart(schedule, name, isKept && known ? known : {}, now);
     return {
       manifest,
       portal,
@@ -64,25 +65,23 @@ const rowsOf = async (runtime: Runtime, manifests: Manifest[], kept: ReadonlyMap
   return Promise.all(manifests.flatMap((each) => runtime.perPortal(each)).map(rowOf));
 };
 
-const remarks = (rows: ScheduleRow[], service: boolean): string[] => {
-  if (rows.length === 0) return ['no manifests: list them under `manifests` in the configuration, or name them here'];
-  if (rows.every(({ schedule }) => schedule === null)) return [];
-  if (!service) return ['no `sluice start` is running, so schedules do not fire'];
-  return rows.some(({ schedule, kept }) => schedule !== null && !kept)
-    ? ['* the running `sluice start` does not serve this manifest']
-    : [];
+const remark = (rows: ScheduleRow[], service: boolean): Lines => {
+  if (rows.length === 0) return 'no manifests: list them under `manifests` in the configuration, or name them here';
+  const scheduled = rows.filter(({ schedule }) => schedule !== null);
+  if (!service && scheduled.length > 0) return 'no `sluice start` is running, so schedules do not fire';
+  return scheduled.some(({ kept }) => !kept) && '* the running `sluice start` does not serve this manifest';
 };
 
-const rowLines = ({ schedule, next, kept, manifest, portal, ...row }: ScheduleRow, service: boolean): string[] => {
+const rowLines = ({ schedule, next, kept, manifest, portal, ...row }: ScheduleRow, service: boolean): Lines => {
   const zone = schedule?.timezone ?? 'UTC';
-  const mark = service && schedule !== null && !kept ? ' *' : '';
-  return lines(
-    `${manifest} to ${portal}: ${schedule === null ? 'no schedule' : ruleText(schedule)}${mark}`,
+  const rule = schedule ? `${ruleText(schedule)}${service && !kept ? ' *' : ''}` : 'no schedule';
+  return [
+    `${manifest} to ${portal}: ${rule}`,
     row.running !== null && `  now   run ${row.running}`,
     next !== null && `  next  ${localTime(next, zone)}`,
     `  last  ${row.lastRun === null ? 'never' : lastText(row.lastRun, zone)}`,
     row.lastDue?.did === 'skip' && `  ${localTime(row.lastDue.at, zone)} skipped: ${row.lastDue.why}`,
-  );
+  ];
 };
 
 const ruleText = ({ cron, timezone, window, jitterMs, catchUp }: Schedule): string =>
@@ -97,8 +96,7 @@ const clock = (minute: number): string =>
   `${String(Math.floor(minute / 60)).padStart(2, '0')}:${String(minute % 60).padStart(2, '0')}`;
 
 const lastText = ({ endedAt, why, reason, failed, held, items, runId }: LastRun, zone: string): string => {
-  const bad = lines(failed > 0 && `${failed} failed`, held > 0 && `${held} held`);
-  const outcome = reason ?? `${plural(items, 'item')}, ${bad.join(', ') || 'fine'}`;
+  const outcome = reason ?? lines(items > 0 && plural(items, 'item'), tally({ failed, held }) || 'fine').join(', ');
   return `${localTime(endedAt, zone)}${why === null ? '' : ` (${why})`}: ${outcome}, run ${runId}`;
 };
 
@@ -108,10 +106,10 @@ const localTime = (at: string | number, timeZone: string): string => {
   return `${format.format(new Date(at))} ${timeZone}`;
 };
 
-export type RunNowOptions = CommonOptions & { wait?: boolean };
+type RunNowOptions = CommonOptions & { wait?: boolean };
 
 /** Requests a run of each manifest on each of its portals; returns the exit code of the reports, or 0 without waiting. */
-export const runNowCommand = async (named: string[], options: RunNowOptions, io: Io): Promise<number> =>
+export const runNowCommand = async (named: string[], { wait, ...options }: RunNowOptions, io: Io): Promise<number> =>
   withRuntimeOf('run-now', options, io, async (runtime) => {
     const manifests: Manifest[] = [];
     for (const what of named) manifests.push(await manifestOf(runtime, what, io.cwd));
@@ -123,8 +121,7 @@ export const runNowCommand = async (named: string[], options: RunNowOptions, io:
         for (const line of await takeDropped(runtime, manifest, io.stop)) warn(io, line);
       runs.push(...(await runNow(runtime, manifest)));
     }
-    const { wait, ...rest } = options;
-    if (wait !== false) return awaitReports(runtime, runs, rest, io);
+    if (wait !== false) return awaitReports(runtime, runs, options, io);
     const text = runs.map(({ runId, manifest, portal }) => `run ${runId} of ${manifest} to ${portal} was requested`);
     print(io, options, { json: { runs }, lines: text });
     if (!served) warn(io, 'no worker is running: the next `sluice start` or `sluice publish` starts it');

@@ -17,7 +17,7 @@ import { stateFault } from '../service/state-watch.ts';
 import { placeRule } from '../sources/drop/drop-target.ts';
 import { loadManifest } from '../sources/manifest/load.ts';
 import { isDropManifest } from '../sources/manifest/schema.ts';
-import { countText, plural } from '../util/plural.ts';
+import { plural } from '../util/plural.ts';
 import { durationWords } from '../util/quantity.ts';
 import { type CommandDeclarations, commonOptions } from './declaration.ts';
 import { exitCodes } from './exit.ts';
@@ -26,7 +26,7 @@ import { watch } from './progress.ts';
 import { detailLines, isLeftBehind, leftBehindLines } from './report-text.ts';
 import { latestRuns, runJson, runLines } from './runs.ts';
 import { withRuntimeOf } from './session.ts';
-import { causeLines, hintLine, type Lines, lines, reasonLines, restLine } from './text.ts';
+import { causeLines, hintLine, type Lines, lines, reasonLines, restLine, tally } from './text.ts';
 import { standstillText } from './wait.ts';
 
 export type StatusOptions = CommonOptions & { all?: boolean; watch?: boolean };
@@ -35,7 +35,7 @@ export type StatusOptions = CommonOptions & { all?: boolean; watch?: boolean };
 export const statusCommand = async (what: string | undefined, options: StatusOptions, io: Io): Promise<number> =>
   withRuntimeOf('status', options, io, async (runtime) => {
     const look = (): Promise<View> =>
-      what === undefined ? overview(runtime, options) : viewOf(runtime, what, options, io.cwd);
+      what === undefined ? overview(runtime, options) : viewOf(runtime, what, resolve(io.cwd, what), options);
     if (options.watch) return watch(runtime, look, options, io);
     const view = await look();
     print(io, options, view);
@@ -44,16 +44,23 @@ export const statusCommand = async (what: string | undefined, options: StatusOpt
 
 type View = Printed & { code: number };
 
-const viewOf = async (runtime: Runtime, what: string, options: StatusOptions, cwd: string): Promise<View> => {
-  const known = await find(runtime, what, cwd);
+/** One key or file; `path` is where the file would be. */
+const viewOf = async (runtime: Runtime, what: string, path: string, { all = false }: StatusOptions): Promise<View> => {
+  const known = await find(runtime, what, path);
+  if (known.length === 0) return explainUnknown(runtime, what, path);
   const found = await Promise.all(known.map(async (entry) => ({ ...entry, isOpen: await isOpen(runtime, entry) })));
-  if (found.length === 0) return explainUnknown(runtime, what, cwd);
-  const waiting = await newerFiles(runtime, what, resolve(cwd, what), found);
-  const json = statusSchema.parse({ items: found.map(itemJson), waiting });
+  const waiting = await newerFiles(runtime, what, path, found);
   const newer = waiting.map((file) => `${file.what}, a newer version: ${file.why}`);
-  const fine = found.every(isFine) ? exitCodes.ok : exitCodes.someFailed;
-  const code = found.some(isGuarded) ? exitCodes.held : fine;
-  return { json, lines: lines(foundLines(found, options.all === true), newer), code };
+  return {
+    json: statusSchema.parse({ items: found.map(itemJson), waiting }),
+    lines: lines(foundLines(found, all), newer),
+    code: codeOf(found.some(isGuarded), found),
+  };
+};
+
+const codeOf = (isHeld: boolean, entries: readonly LedgerEntry[]): number => {
+  if (isHeld) return exitCodes.held;
+  return entries.every(isFine) ? exitCodes.ok : exitCodes.someFailed;
 };
 
 /** An entry as it is shown; `isOpen`: a run in progress publishes it for the first time. */
@@ -103,18 +110,16 @@ const newerFiles = async (runtime: Runtime, what: string, path: string, found: K
 };
 
 /** A key that is not published yet may be in a run, and an unknown file in a watched folder. */
-const explainUnknown = async (runtime: Runtime, what: string, cwd: string): Promise<View> => {
-  const planned = await findPlanned(runtime, what);
-  const [waiting] = planned ? [planned] : await waitingAs(what, waitingFile(runtime, { path: resolve(cwd, what) }));
-  if (waiting) {
-    const { title, portal } = waiting;
-    const titled = title === undefined ? '' : ` ("${title}" on ${portal})`;
-    const json = statusSchema.parse({ items: [], waiting: [waiting] });
-    return { json, lines: [`${what}${titled}: ${waiting.why}`], code: exitCodes.someFailed };
+const explainUnknown = async (runtime: Runtime, what: string, path: string): Promise<View> => {
+  const waiting = (await findPlanned(runtime, what)) ?? (await waitingAs(what, waitingFile(runtime, { path })))[0];
+  if (!waiting) {
+    throw new NotFoundError(`no key, file or title matches "${what}"`, {
+      hint: `${await keysHint(runtime, what)}; a file is known once its manifest was published or its folder is watched`,
+    });
   }
-  throw new NotFoundError(`no key, file or title matches "${what}"`, {
-    hint: `${await keysHint(runtime, what)}; a file is known once its manifest was published or its folder is watched`,
-  });
+  const titled = waiting.title === undefined ? '' : ` ("${waiting.title}" on ${waiting.portal})`;
+  const json = statusSchema.parse({ items: [], waiting: [waiting] });
+  return { json, lines: [`${what}${titled}: ${waiting.why}`], code: exitCodes.someFailed };
 };
 
 /** Most keys shown in full; of more, one line each, of which so many are listed unless all are requested. */
@@ -129,21 +134,20 @@ const foundLines = (found: (KnownEntry & Shown)[], all: boolean): string[] =>
       );
 
 /** By key, a dataset with its resources; by the path of a file; else by words of key, title or file name. */
-const find = async (runtime: Runtime, what: string, cwd: string): Promise<KnownEntry[]> => {
+const find = async (runtime: Runtime, what: string, path: string): Promise<KnownEntry[]> => {
   const targets = await runtime.targets();
   const byKey = await entriesWhere(runtime, targets, ({ key }) => key === what || isBelow(key, what), { start: what });
   if (byKey.length > 0) return byKey;
-  const path = resolve(cwd, what);
   const names = new Set([path, what]);
   const dropped = await keysOfDrop(runtime, path);
   const isOfPath = ({ sourcePath, identifier, reason }: LedgerEntry): boolean =>
     names.has(sourcePath ?? '') || names.has(reason?.file ?? '') || identifier === what;
-  const isDropped = ({ key }: LedgerEntry): boolean => dropped.has(key);
   const words = wordsOf(what);
-  const isMeant = (entry: LedgerEntry): boolean => isOfPath(entry) || isDropped(entry) || isAbout(entry, words);
-  const found = await entriesWhere(runtime, targets, isMeant);
-  const first = [isOfPath, isDropped].find((isFirst) => found.some(isFirst));
-  return first ? found.filter(first) : found;
+  const isDropped = ({ key }: LedgerEntry): boolean => dropped.has(key);
+  const meanings = [isOfPath, isDropped, (entry: LedgerEntry): boolean => isAbout(entry, words)];
+  const found = await entriesWhere(runtime, targets, (entry) => meanings.some((isMeant) => isMeant(entry)));
+  const first = meanings.find((isMeant) => found.some(isMeant));
+  return first ? found.filter(first) : [];
 };
 
 const keysOfDrop = async (runtime: Runtime, path: string): Promise<Set<string>> => {
@@ -189,21 +193,17 @@ const keyLines = (entry: KnownEntry & Shown): string[] => {
   );
 };
 
-const shownRuns = 5;
-
 const overview = async (runtime: Runtime, { all = false, json = false }: StatusOptions): Promise<View> => {
   const inboxes = await readInboxViews(runtime);
-  const known = await Promise.all((await runtime.targets()).map((target) => targetStatus(runtime, target, json)));
-  const targets = known.map(({ status }) => status);
-  const keys = known.flatMap((target) => target.keys);
+  const targets = await Promise.all((await runtime.targets()).map((target) => targetStatus(runtime, target, json)));
+  const keys = targets.flatMap((target) => target.keys);
   const { portal } = runtime.config;
   const held = (await runtime.plans.held()).filter((run) => portal === null || run.portal === portal);
   const late = await whatIsOverdue(runtime);
-  const runs = await latestRuns(runtime, shownRuns);
+  const runs = await latestRuns(runtime, 5);
   const fault = await stateFault(runtime);
   const isRunning = fault === null && targets.every(({ pause, stuck }) => pause === null && stuck === null);
-  const fine = isRunning && keys.every(isFine) ? exitCodes.ok : exitCodes.someFailed;
-  const isHeld = held.length > 0 || keys.some(isGuarded);
+  const code = codeOf(held.length > 0 || keys.some(isGuarded), keys);
   return {
     json: statusSchema.parse({
       items: keys.map(itemJson),
@@ -231,11 +231,11 @@ const overview = async (runtime: Runtime, { all = false, json = false }: StatusO
             targets.map((of) => [totalLine(of), leftBehindLines(of.leftBehind, all), stuckLine(of), pauseLines(of)]),
           ],
     ),
-    code: isHeld ? exitCodes.held : fine,
+    code: isRunning || code === exitCodes.held ? code : exitCodes.someFailed,
   };
 };
 
-type TargetStatus = Awaited<ReturnType<typeof targetStatus>>['status'];
+type TargetStatus = Awaited<ReturnType<typeof targetStatus>>;
 
 /** The state of a target, with its keys: those that are not live, or `all` of them. */
 const targetStatus = async (runtime: Runtime, target: KnownTarget, all: boolean) => {
@@ -247,8 +247,9 @@ const targetStatus = async (runtime: Runtime, target: KnownTarget, all: boolean)
   const { current } = await runtime.gate.state(target);
   const unsettled = others.filter(isDraft);
   const drafts = current === null ? unsettled : await endedOf(runtime, current, unsettled);
-  const status = {
+  return {
     ...target,
+    keys,
     live: live + read.length - others.length,
     stale: others.filter((entry) => entry.stale).length,
     notLive: others.filter((entry) => !entry.stale && entry.reason).length,
@@ -260,7 +261,6 @@ const targetStatus = async (runtime: Runtime, target: KnownTarget, all: boolean)
     stuck: current === null ? null : (await runtime.runs.phases.quiet(current)).stuck,
     lastPause: (await runtime.pauses.record(target.portal)).last,
   };
-  return { status, keys };
 };
 
 /** Without those that the run in progress still works on. */
@@ -281,17 +281,17 @@ const wrongLines = (listed: readonly KnownEntry[]): string[] =>
     );
   });
 
-const totalLine = ({ live, stale, notLive, drafts, removed, running, ...target }: TargetStatus): string =>
-  [
-    `${targetName(target)}: ${countText(live)} live, ${countText(stale)} stale, ${countText(notLive)} not live`,
-    ...(drafts > 0 ? [plural(drafts, 'draft')] : []),
-    ...(removed > 0 ? [`${countText(removed)} removed`] : []),
-    ...(running ? [`run ${running} in progress`] : []),
-  ].join(', ');
+const totalLine = ({ live, stale, notLive, drafts, removed, running, ...target }: TargetStatus): string => {
+  const counts = tally({ live, stale, 'not live': notLive, [drafts === 1 ? 'draft' : 'drafts']: drafts, removed });
+  const now = running && `run ${running} in progress`;
+  return `${targetName(target)}: ${lines(counts || 'nothing published', now).join(', ')}`;
+};
 
 const stuckLine = ({ stuck }: TargetStatus): Lines => {
-  const times = stuck?.repairs === 1 ? 'once' : `${stuck?.repairs} times`;
-  return stuck && `  the run is stuck: ${stuck.why} (seen at ${isoTime(stuck.at)}, restarted ${times})`;
+  if (!stuck) return null;
+  const { repairs, why, at } = stuck;
+  const restarted = repairs > 0 && `restarted ${repairs === 1 ? 'once' : `${repairs} times`}`;
+  return `  the run is stuck: ${why} (${lines(`seen at ${isoTime(at)}`, restarted).join(', ')})`;
 };
 
 const shownOverdue = 10;
@@ -304,9 +304,6 @@ const overdueLines = ({ overdue, more }: Awaited<ReturnType<typeof whatIsOverdue
   );
 };
 
-/** Age of ended pauses that are still shown, milliseconds. */
-const recentMs = 24 * 3600 * 1000;
-
 const pauseLines = ({ pause, lastPause, standstill }: TargetStatus): Lines => {
   if (pause) {
     const { reason, since, probe } = pause;
@@ -314,31 +311,30 @@ const pauseLines = ({ pause, lastPause, standstill }: TargetStatus): Lines => {
     return [
       `  the portal is paused since ${isoTime(since)}:`,
       reasonLines(reason, '    '),
-      probe && `    ${plural(probe.failed, 'probe')} failed, the next is at ${next}`,
+      probe && `    ${probe.failed > 0 ? `${plural(probe.failed, 'probe')} failed, ` : ''}the next probe is at ${next}`,
     ];
   }
   if (standstill) return `  the rest of the run waits until ${standstillText(standstill)}`;
-  if (!lastPause || Date.now() - lastPause.until > recentMs) return null;
+  if (!lastPause || Date.now() - lastPause.until > 24 * 3600 * 1000) return null;
   const [since, until] = [isoTime(lastPause.since), isoTime(lastPause.until)];
   return `  the portal was paused from ${since} to ${until} (${lastPause.reason.code}) and works again`;
 };
 
 const isoTime = (ms: number): string => new Date(ms).toISOString();
 
-const inboxLines = ({ folder, manifest, settling, spooled, cancelled, left, settleMs }: InboxViewOfService): Lines => [
-  `inbox ${folder} (${manifest}): ${settling.length} not complete yet, ${spooled - cancelled} in progress, ${left.length} ignored`,
-  cancelled > 0 && [
-    `  ${plural(cancelled, 'file')} not published because the run was cancelled`,
-    hintLine(`publish the manifest ${manifest}, or drop them again`),
-  ],
-  settling
-    .slice(0, 10)
-    .map(
-      (file) =>
-        `  waiting until ${file.path} is unchanged for ${durationWords(settleMs)}, ${plural(file.bytes, 'byte')}`,
-    ),
-  left.slice(0, 20).map((file) => `  ignored ${file.path}: ${file.reason.replaceAll('\n', '\n  ')}`),
-];
+const inboxLines = ({ folder, manifest, settling, spooled, cancelled, left, settleMs }: InboxViewOfService): Lines => {
+  const files = { 'not complete yet': settling.length, 'in progress': spooled - cancelled, ignored: left.length };
+  const still = `is unchanged for ${durationWords(settleMs)}`;
+  return [
+    `inbox ${folder} (${manifest}): ${tally({ ...files, cancelled }) || 'nothing waits'}`,
+    cancelled > 0 && [
+      `  ${plural(cancelled, 'file')} not published because the run was cancelled`,
+      hintLine(`publish the manifest ${manifest}, or drop them again`),
+    ],
+    settling.slice(0, 10).map(({ path, bytes }) => `  waiting until ${path} ${still}, ${plural(bytes, 'byte')}`),
+    left.slice(0, 20).map(({ path, reason }) => `  ignored ${path}: ${reason.replaceAll('\n', '\n  ')}`),
+  ];
+};
 
 export const commands = {
   status: {

@@ -40,10 +40,16 @@ export const reasonLines = (reason: Reason, indent: string): string[] => {
 const placeOf = ({ line, column }: Reason): string =>
   line === undefined ? '' : `line ${line}${column === undefined ? '' : `, column ${column}`}`;
 
+/** Counts with their words, but for those of nothing: `12 live, 3 stale`; '' where all are. */
+export const tally = (counts: Record<string, number>): string => {
+  const some = Object.entries(counts).filter(([, count]) => count > 0);
+  return some.map(([word, count]) => `${countText(count)} ${word}`).join(', ');
+};
+
 export const restLine = (rest: number, where: string, indent = ''): Lines =>
   rest > 0 && `${indent}… and ${countText(rest)} more; ${where}`;
 
-/** Items by the code of their reason, the most frequent first: some of each, or `all`, and what lists the others. */
+/** Items by the code of their reason, the most frequent first: five of each, or `all`, and what lists the others. */
 export const causeLines = <T extends { reason: Reason | null }>(
   items: readonly T[],
   itemLines: (some: readonly T[]) => string[],
@@ -53,7 +59,7 @@ export const causeLines = <T extends { reason: Reason | null }>(
   return [...causes]
     .sort(([, a], [, b]) => b.length - a.length)
     .flatMap(([code, of]) => {
-      const listed = all ? of : of.slice(0, shownOfCause);
+      const listed = all ? of : of.slice(0, 5);
       return lines(
         `${indent}${plural(of.length, 'item')} with ${code}:`,
         itemLines(listed),
@@ -61,5 +67,3 @@ export const causeLines = <T extends { reason: Reason | null }>(
       );
     });
 };
-
-const shownOfCause = 5;

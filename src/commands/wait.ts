@@ -48,7 +48,7 @@ export const waitForRuns = async (
   return reports.filter((report) => report !== null);
 };
 
-/** Waits for runs and shows their reports, or `none` where nothing had to run; returns the exit code. */
+/** Waits for runs and shows their reports, or `none` where nothing had to run. */
 export const awaitReports = async (
   runtime: Runtime,
   runs: RequestedRun[],
@@ -86,7 +86,11 @@ const untilClosed = async (runtime: Runtime, runs: RequestedRun[], options: Wait
   const showProgress = progress(runtime, runs, io);
   let checkedAt = 0;
   for (let open = runs; ; ) {
-    if (io.stop.aborted) throw interrupted(runs);
+    if (io.stop.aborted) {
+      throw new InterruptedError(`interrupted; ${plural(runs.length, 'run')} not awaited`, {
+        hint: `${nextCommand} resumes unfinished work`,
+      });
+    }
     if (Date.now() - checkedAt > 1000) {
       const portals = [...new Set(runs.map((run) => run.portal))];
       if (!(await runtime.hasWorkers(portals))) await runtime.startWorkers(portals);
@@ -113,11 +117,6 @@ const leave = async (runtime: Runtime): Promise<void> => {
 
 /** Who goes on with runs that a command leaves behind; the command itself may make a new request instead, as `release` does. */
 const nextCommand = 'the next `sluice publish` or `sluice start` on the same state';
-
-const interrupted = (runs: RequestedRun[]): InterruptedError =>
-  new InterruptedError(`interrupted; ${plural(runs.length, 'run')} not awaited`, {
-    hint: `${nextCommand} resumes unfinished work`,
-  });
 
 /** A run holds its gate, or waits for it, until it has its report. @throws UnfinishedError when Redis has lost it */
 const refuseLost = async (runtime: Runtime, run: RequestedRun): Promise<void> => {
@@ -150,10 +149,10 @@ const waitOf = async (runtime: Runtime, run: RequestedRun) => {
   }
   if (standstill === null) return null;
   const end = standstillText(standstill);
-  const isDead = / got no reply: /.test(standstill.why);
-  const advice = isDead ? 'check the address (`url`, `--portal`), and that the portal runs there; ' : '';
+  // Of the last fault of the portal, since which nothing has worked there.
+  const { hint } = (await runtime.pauses.failing(portal)) ?? {};
   const error = new UnfinishedError(`${targetName(run)}: nothing is tried again before ${end}`, {
-    hint: `${advice}${stays}; \`--wait\` says how long to wait`,
+    hint: `${hint ? `${hint}; ` : ''}${stays}; \`--wait\` says how long to wait`,
   });
   return { text: `waits until ${end}`, until: standstill.until, error };
 };

@@ -86,6 +86,12 @@ export class PortalPauses {
     return (await this.record(portal)).now;
   }
 
+  /** The last fault of a portal at which nothing has worked since; null for none. */
+  async failing(portal: string): Promise<Reason | null> {
+    const text = await this.#redis.hget(this.#keys.portal(portal), 'failing');
+    return text === null ? null : reasonSchema.parse(JSON.parse(text));
+  }
+
   async record(portal: string): Promise<PauseRecord> {
     const text = await this.#redis.hget(this.#keys.portal(portal), 'pauses');
     return text === null ? { now: null, last: null } : recordSchema.parse(JSON.parse(text));

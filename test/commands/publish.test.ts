@@ -1,6 +1,8 @@
 import { chmodSync, existsSync, readdirSync, readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { planCommand } from '../../src/commands/plan.ts';
 import { publishCommand } from '../../src/commands/publish.ts';
 import { statusCommand } from '../../src/commands/status.ts';
@@ -157,6 +159,25 @@ describe('sluice publish without a manifest', () => {
     expect(out).not.toContain('http:');
   });
 
+  it('says that the embedded portal ends with it also where nothing is live', async () => {
+    const place = commandPlace();
+    place.write('a.csv', 'id,\n1,2\n');
+    const { code, out } = await publish(place, 'a.csv');
+    expect(code).toBe(3);
+    expect(out).toMatch(
+      /^the embedded portal local ends with this command\nnext: sluice status .*\nnext: sluice portal .* serves it to be/m,
+    );
+  });
+
+  it('has the files of a folder in the order in which people count', async () => {
+    const place = commandPlace();
+    for (const id of ['amt-10', 'amt-2', 'amt-1']) place.write(`offices/${id}.csv`, sound);
+    const { out } = await publish(place, 'offices');
+    const [manifest, report] = [/- \{ id: "(.*?)"/g, /^ {2}offices\/offices\/(\S+)/gm];
+    for (const listed of [manifest, report])
+      expect([...out.matchAll(listed)].map(([, id]) => id)).toEqual(['amt-1', 'amt-2', 'amt-10']);
+  });
+
   it('publishes a folder as one dataset; --save writes a manifest that continues under the same keys', async () => {
     const place = commandPlace();
     place.write('budget/income.csv', 'id\n1\n');
@@ -206,16 +227,21 @@ describe('sluice publish without a manifest', () => {
     expect(status.out()).not.toContain('npx');
   });
 
-  it('to an address where nothing listens says to check the address', async () => {
-    const portals = { local: { kind: 'remote', url: 'http://127.0.0.1:9', username: 'a', password: { file: 'pw' } } };
+  it.each([
+    ['an address where nothing listens', 'check that the portal runs, and the port in its url', 'http://127.0.0.1:9'],
+    ['a portal that only fails', "the portal's error log has details", null],
+  ])('to %s gives the advice of that fault: %s', async (_what, advice, address) => {
+    const server = createServer((_request, response) => response.writeHead(500).end('["down"]'));
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => void server.close());
+    const { port } = server.address() as AddressInfo; // it listens on a port
+    const url = address ?? `http://127.0.0.1:${port}`;
+    const portals = { local: { kind: 'remote', url, username: 'a', password: { file: 'pw' } } };
     const place = commandPlace({ portals, retry: { backoff: '1m', maxBackoff: '1m', attempts: 3 } });
     chmodSync(place.write('pw', 'b'), 0o600);
     place.write('a.csv', sound);
     const failed = publish(place, 'a.csv', { wait: 300 });
-    await expect(failed).rejects.toMatchObject({
-      code: 'unfinished',
-      hint: expect.stringMatching(/check the address/),
-    });
+    await expect(failed).rejects.toMatchObject({ code: 'unfinished', hint: expect.stringContaining(advice) });
   });
 
   it('says of a draft that visitors do not see it', async () => {

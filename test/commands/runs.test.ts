@@ -29,12 +29,12 @@ describe('the table of runs', () => {
       'run  target      started (UTC)       took  outcome',
       'a    city@local  2026-11-21 03:15   2.8 s  with failures: 2 new, 1 quarantined',
       'b    city@local  2026-11-21 03:15  10 min  fine: 1,200 unchanged',
-      'c    city@local  2026-11-21 03:15   2.8 s  held: 0 items',
+      'c    city@local  2026-11-21 03:15   2.8 s  held',
       expect.stringMatching(/^ {4}.*it would remove 9 of 10$/),
       'd    city@local  2026-11-21 03:15   2.8 s  cancelled: 3 cancelled',
       expect.stringMatching(/^ {4}.*cancelled by a command$/),
       'e    city@local  2026-11-21 03:15  60.0 s  running: 1/3 items, 1 failed',
-      'f    city@local                            queued: 0/0 items',
+      'f    city@local                            queued',
     ]);
   });
 

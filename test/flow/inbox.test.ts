@@ -168,6 +168,8 @@ it('leaves alone what is not for it, and status says why', async () => {
     const status = await place.run(['status']);
     return status.out.includes('deep.csv') ? status.out : null;
   });
+  expect(out).toMatch(/^inbox .* \(inbox\): (?:.*, )?\d+ ignored$/m);
+  expect(out).not.toMatch(/\b0 (?:live|stale|not |in progress|ignored)/);
   expect(out).toMatch(/ignored a\/b\/deep\.csv: \S/);
   expect(out).toMatch(/ignored notes\.pdf: \S/);
   for (const path of ['a/b/deep.csv', 'notes.pdf', 'half.csv.part']) expect(existsSync(join(inbox, path))).toBe(true);

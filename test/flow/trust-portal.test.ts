@@ -148,7 +148,7 @@ describe('rebuild', () => {
     const rebuilt = await place.run(['rebuild', manifest]);
     expect(rebuilt).toMatchObject({
       code: 0,
-      out: expect.stringContaining(`${2 * count} items: ${2 * count} restored and verified, 0 to be`),
+      out: expect.stringContaining(`${2 * count} items: ${2 * count} restored and verified\n`),
     });
     const second = await place.publish(manifest);
     expect(second.code).toBe(0);

@@ -136,7 +136,9 @@ describe('a portal that only fails for some time', () => {
     };
     await failFor(1000);
     expect(await breaker.unconfirmed('p')).toBeNull();
+    expect((await pauses.failing('p'))?.message).toBe('portal p: connection refused');
     await breaker.worked('p');
+    expect(await pauses.failing('p')).toBeNull();
     await failFor(60_000);
     expect(await breaker.unconfirmed('p')).toMatchObject({
       message: 'portal p failed with: connection refused',

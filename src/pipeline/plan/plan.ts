@@ -170,7 +170,7 @@ const planResource = (wish: ResourceWish, known: Observed): PlanFileItem => {
   const drift = known.drift?.get(wish.key);
   const file = drift === undefined || isUnfit || own.actions.includes('attach') ? own : restored(wish, drift);
   const isSending = file.actions.includes('attach');
-  const fixed = isSending && wish.recipe?.mend ? ['fixed while publishing (mend: safe)'] : [];
+  const fixed = isSending && wish.recipe?.mend ? ['fixed while publishing if faulty (mend: safe)'] : [];
   const both = { actions: [...ofNode.actions, ...file.actions], why: [...ofNode.why, ...file.why, ...fixed] };
   return {
     ...planned(wish, entry, both, known),
