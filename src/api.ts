@@ -30,7 +30,6 @@ export interface SluiceOptions {
   signal?: AbortSignal;
 }
 
-/** Options of {@link publish}. */
 export interface PublishOptions extends SluiceOptions {
   /** How to treat nodes that were edited on the portal. */
   onDrift?: OnDrift;
@@ -48,8 +47,8 @@ export const publish = async (
 ): Promise<{ reports: Report[] }> => {
   const { onDrift, refresh } = options;
   const more = { ...(onDrift ? { onDrift } : {}), ...(refresh === undefined ? {} : { refresh }) };
-  const printed = await printedBy(options, (common, io) => publishCommand(listOf(paths), { ...common, ...more }, io));
-  return reportsSchema.parse(printed);
+  const printed = await printedBy(options, (common, io) => publishCommand([paths].flat(), { ...common, ...more }, io));
+  return z.object({ reports: z.array(reportSchema) }).parse(printed);
 };
 
 /** What {@link publish} would do with each manifest on each portal; writes nothing. @throws SluiceError as it does */
@@ -58,19 +57,14 @@ export const plan = async (
   options: SluiceOptions & { refresh?: boolean } = {},
 ): Promise<{ plans: PlanFile[] }> => {
   const more = options.refresh === undefined ? {} : { refresh: options.refresh };
-  const printed = await printedBy(options, (common, io) => planCommand(listOf(paths), { ...common, ...more }, io));
-  return plansSchema.parse(printed);
+  const printed = await printedBy(options, (common, io) => planCommand([paths].flat(), { ...common, ...more }, io));
+  return z.object({ plans: z.array(planFileSchema) }).parse(printed);
 };
 
 /** Checks tables, manifests and configuration, and with `portal` that portal. Needs no Redis. */
 export const check = async (paths: string | string[], options: SluiceOptions = {}): Promise<CheckedFiles> =>
   // Printed by this program from that type.
-  (await printedBy(options, (common, io) => checkCommand(listOf(paths), common, io))) as CheckedFiles;
-
-const reportsSchema = z.object({ reports: z.array(reportSchema) });
-const plansSchema = z.object({ plans: z.array(planFileSchema) });
-
-const listOf = <T>(value: T | T[]): T[] => (Array.isArray(value) ? value : [value]);
+  (await printedBy(options, (common, io) => checkCommand([paths].flat(), common, io))) as CheckedFiles;
 
 /** What a command prints with `--json`, parsed; its exit code adds nothing to that. */
 const printedBy = async (

@@ -2,7 +2,7 @@
 // argv -> command -> exit code.
 import { setFlagsFromString } from 'node:v8';
 import { hasColours } from './commands/colour.ts';
-import { boundProcess, errorText, workingFolder } from './commands/exit.ts';
+import { boundProcess, workingFolder } from './commands/exit.ts';
 import { type Io, warn } from './commands/io.ts';
 import { runProgram } from './commands/program.ts';
 import { TerminalLine } from './commands/terminal-line.ts';
@@ -15,7 +15,7 @@ setFlagsFromString('--heap-growing-percent=50');
 // The compile cache halves the start-up time of commands.
 keepCompiled(process.env);
 
-const end = boundProcess((line) => warn(io, line), errorText);
+const end = boundProcess((line) => warn(io, line));
 
 // A reader that closes the pipe (`| head`) ends the output, not the work; the exit code stays that of the command.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {

@@ -94,7 +94,10 @@ const checkByName: FileCheck = async (path, finding, context) => {
   if (isTabular(name)) return checkTableFile(path, finding, context);
   if (name === 'datapackage.json') return checkPackage(path, finding, context);
   await checkOther(path, finding, context);
-  if (await checkConvertible({ path, name }, finding, context)) return;
+  const { encoding, skipRows } = context.reading;
+  const recipe = recipeOf(defined({ encoding, skipRows }), { kind: 'file', path, name }, 'auto');
+  if (recipe) await checkConverted({ path, name, recipe }, finding, context);
+  if (finding.kind === 'table' || (recipe && ending !== '.json')) return;
   if (ending === '.json') return checkJson(path, finding, context);
   const message =
     'this is neither a table (.csv, .tsv, .csv.gz, .zip, .xlsx, .xlsm, .ndjson, .json), a manifest or configuration (.yaml, .yml), nor a catalogue (.json)';
@@ -119,20 +122,6 @@ const kindNotes = (name: string): string[] => {
   return [`warning: portals refuse ${what} unless they are configured for it; publish it in a .zip, or as a link`];
 };
 
-/** Checks a file that is converted to CSV automatically; false for others, and for JSON that is no table. */
-const checkConvertible = async (
-  { path, name }: { path: string; name: string },
-  finding: FileFinding,
-  context: CheckContext,
-): Promise<boolean> => {
-  const { encoding, skipRows } = context.reading;
-  const reading = { ...(encoding === undefined ? {} : { encoding }), ...(skipRows === undefined ? {} : { skipRows }) };
-  const recipe = recipeOf(reading, { kind: 'file', path, name }, 'auto');
-  if (recipe === null) return false;
-  await checkConverted({ path, name, recipe }, finding, context);
-  return finding.kind === 'table' || extname(path) !== '.json';
-};
-
 /** JSON that is no table must be a catalogue. */
 const checkJson: FileCheck = async (path, finding, { io }) => {
   finding.kind = 'catalogue';
@@ -149,11 +138,9 @@ const checkPackage: FileCheck = async (path, finding, { io }) => {
 };
 
 const addInside = (finding: FileFinding, { sources, problems, notes }: Contents, cwd: string): void => {
-  finding.sources = sources;
-  if (notes) finding.notes = notes;
-  finding.faults.push(
-    ...problems.map((problem) => faultOfProblem(problem, 'entry-fault', shown(problem.file, cwd), null)),
-  );
+  const faults = problems.map((problem) => faultOfProblem(problem, 'entry-fault', shown(problem.file, cwd), null));
+  finding.faults.push(...faults);
+  Object.assign(finding, { sources, notes });
 };
 
 const checkTableFile: FileCheck = async (path, finding, { io, config, reading }) => {
@@ -171,12 +158,12 @@ const addTable = (finding: FileFinding, inspection: NonNullable<FileFinding['ins
 };
 
 const checkYaml: FileCheck = async (path, finding, context) => {
-  const { io } = context;
+  const { io, config } = context;
   const { document } = await readYaml(path);
-  const manifestKeys = ['name', ...manifestKinds];
-  const keys = document?.value !== null && typeof document?.value === 'object' ? Object.keys(document.value) : [];
+  const keys = typeof document?.value === 'object' ? Object.keys(document.value ?? {}) : [];
   // Of an unreadable file the name decides.
-  const isManifest = keys.length > 0 ? manifestKeys.some((key) => keys.includes(key)) : !isConfigName(path, context);
+  const isNamedConfig = path === config?.file || /^sluice\.ya?ml$/i.test(basename(path));
+  const isManifest = keys.length > 0 ? ['name', ...manifestKinds].some((key) => keys.includes(key)) : !isNamedConfig;
   if (!isManifest) {
     finding.kind = 'config';
     const { portals } = await loadConfig({ file: path, cwd: io.cwd, env: io.env });
@@ -240,9 +227,6 @@ const portalFaults = (manifest: Manifest, { config }: CheckContext): Pick<Fault,
   return unknown.map((portal) => ({ message: `the configuration has no portal \`${portal}\``, hint }));
 };
 
-const isConfigName = (path: string, { config }: CheckContext): boolean =>
-  path === config?.file || /^sluice\.ya?ml$/i.test(basename(path));
-
 /** The faults that an error stands for, in `file` or, with a folder to name them from, in the files that it names. */
 export const faultsOf = (error: SluiceError, file: string, cwd?: string): Fault[] => {
   const hint = error.hint ?? null;
@@ -252,12 +236,11 @@ export const faultsOf = (error: SluiceError, file: string, cwd?: string): Fault[
     );
   }
   const { line, column } = reasonOf(error);
-  const place = defined({ line, column });
   let { message } = error;
   if (error instanceof TableFaultError || error instanceof CatalogueFaultError) message = error.what;
   const path = `${resolve(cwd ?? '', file)}: `;
   if (error instanceof SourceMissingError && message.startsWith(path)) message = message.slice(path.length);
-  return [{ code: error.code, file, ...place, message, hint }];
+  return [{ code: error.code, file, ...defined({ line, column }), message, hint }];
 };
 
 const faultOfProblem = (
@@ -285,11 +268,10 @@ const checkConverted = async (
   const { io, config } = context;
   const folder = await mkdtemp(join(tmpdir(), 'sluice-check-'));
   const { rowBytes, tableBytes: maxBytes } = config?.limits ?? { rowBytes: 1024 * 1024, tableBytes: 10e9 };
-  const limits = { maxBytes, rowBytes, signal: io.stop };
   try {
     const made = await prepareTable({
       ...{ path, name, recipe, folder, label: 'check', manifest: '', rejects: null },
-      ...limits,
+      ...{ maxBytes, rowBytes, signal: io.stop },
     });
     if (made.kind === 'as-is' && isTabular(name)) return await checkTableFile(path, finding, context);
     if (made.kind === 'as-is') {
@@ -302,7 +284,7 @@ const checkConverted = async (
       ...made.mended.map((line) => `fixed: ${line}`),
       ...made.warnings.map((line) => `warning: ${line}`),
       ...made.notes,
-      ...(made.rejected.rows > 0 ? [rejectedText(made.rejected)] : []),
+      ...rejectedText(made.rejected),
     ];
     const { fix: _, ...found } = await inspectTable(made.path, { signal: io.stop, rowBytes, ...made.reading });
     // A converted table is fixed by its steps or in its source, not by `--fix`.
@@ -315,15 +297,15 @@ const checkConverted = async (
   }
 };
 
-const rejectedText = ({ rows, examples }: { rows: number; examples: string[] }): string =>
-  `${plural(rows, 'bad row')} left out: ${examples.slice(0, 3).join('; ')}${rows > 3 ? '; …' : ''}`;
+const rejectedText = ({ rows, examples }: { rows: number; examples: string[] }): string[] =>
+  rows > 0 ? [`${plural(rows, 'bad row')} left out: ${examples.slice(0, 3).join('; ')}${rows > 3 ? '; …' : ''}`] : [];
 
 interface Contents {
   sources: PublishedFile[];
   /** Its addresses: those of files, and that of a catalogue. */
   addresses: string[];
   problems: FileProblem[];
-  notes?: string[];
+  notes: string[];
 }
 
 /** Throws what gathering throws where a list as a whole cannot be read; what a watched folder holds is checked when dropped. */

@@ -37,20 +37,18 @@ export interface FileFinding {
   summary: string | null;
   table: TableReport | null;
   /** Everything found in a table, sound or not. */
-  inspection: Omit<Inspection, 'fix'> | null;
+  inspection: Inspection | null;
   faults: Fault[];
   sources: PublishedFile[];
   notes?: string[];
 }
 
-/** How tables are read, where specified; see `CheckOptions`. */
-export type Reading = Pick<CheckOptions, 'skipRows' | 'delimiter' | 'encoding'>;
-
 export interface CheckContext {
   io: Io;
   /** The configuration in force; null when it cannot be loaded. */
   config: Config | null;
-  reading: Reading;
+  /** How tables are read, where specified. */
+  reading: Pick<CheckOptions, 'skipRows' | 'delimiter' | 'encoding'>;
 }
 
 export interface PublishedFile {
@@ -131,12 +129,10 @@ const faultLines = (fault: Fault, next: Fault | undefined): string[] => {
   );
 };
 
-const longestList = 300;
-
 /** The columns with their types in one line, cut where there are many. */
 const columnsLine = ({ columns }: Inspection): Lines => {
   const list = columns.map(({ name, type }) => `${name} (${type})`).join(', ');
-  return list !== '' && `  columns: ${list.length > longestList ? `${list.slice(0, longestList)}…` : list}`;
+  return list !== '' && `  columns: ${list.length > 300 ? `${list.slice(0, 300)}…` : list}`;
 };
 
 /** Every column in a line of its own: name, type, the line that decided, and the name that a portal makes. */
@@ -154,13 +150,11 @@ export const castLines = ({ columns }: Inspection): string[] => {
     return `${JSON.stringify(name)}: { to: number${keys.join('')} }`;
   };
   const steps = columns.map(({ name, notations = [] }) => notations.map((notation) => step(name, notation)));
-  const sure = steps.flatMap((each) => (each.length === 1 ? each : []));
-  const choices = steps.flatMap((each) =>
-    each.length > 1 ? [each.map((one) => `- cast: { ${one} }`).join(' or ')] : [],
-  );
+  const sure = steps.filter(({ length }) => length === 1).flat();
+  const choices = steps.filter(({ length }) => length > 1).map((each) => each.map((one) => `- cast: { ${one} }`));
   return lines(
     sure.length > 0 && hintLine(`to import numbers, add to \`table\`: - cast: { ${sure.join(', ')} }`),
-    choices.map((choice) => hintLine(`to import numbers, add one of these to \`table\`: ${choice}`)),
+    choices.map((each) => hintLine(`to import numbers, add one of these to \`table\`: ${each.join(' or ')}`)),
   );
 };
 

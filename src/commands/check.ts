@@ -11,15 +11,7 @@ import { encodingNamed } from '../tables/scan/encodings.ts';
 import { byName } from '../util/natural.ts';
 import { countText, plural } from '../util/plural.ts';
 import { checkFile, checkSource, faultsOf, newFinding } from './check-file.ts';
-import {
-  type CheckContext,
-  type Fault,
-  type FileFinding,
-  fileLines,
-  htmlOfFiles,
-  htmlOfFix,
-  type Reading,
-} from './check-finding.ts';
+import { type CheckContext, type FileFinding, fileLines, htmlOfFiles, htmlOfFix } from './check-finding.ts';
 import { type PortalFinding, portalLines, probePortal } from './check-portal.ts';
 import { type CommandDeclarations, commonOptions } from './declaration.ts';
 import { exitCodes } from './exit.ts';
@@ -27,14 +19,24 @@ import { type CommonOptions, type Io, say, sayText } from './io.ts';
 import { configOf, oneOffLog } from './session.ts';
 import { lines } from './text.ts';
 
-/** Options of `sluice check`. */
-export type CheckCommandOptions = CommonOptions & Omit<FixOptions, 'json'> & { fix?: boolean };
+export interface CheckCommandOptions extends CommonOptions {
+  fix?: boolean;
+  output?: string;
+  /** Encoding of the table, a name that TextDecoder knows. */
+  encoding?: string;
+  skipRows?: string;
+  /** Of the table as it is, one of {@link separatorNames} or a character. */
+  delimiter?: string;
+  /** One of {@link separatorNames}; the table keeps its own when absent. */
+  separator?: string;
+  report?: string;
+}
 
 /** Checks files, what manifests publish, and a portal; without any, what the configuration names. Needs no Redis. */
 export const checkCommand = async (paths: string[], options: CheckCommandOptions, io: Io): Promise<number> => {
-  const { config, error } = await configIfSound(options, io);
-  const fixed = options.fix ? await fixCommand(paths, options, { io, config }) : null;
-  if (fixed !== null) return fixed;
+  const found = await configOrFault(options, io);
+  const [config, error] = found instanceof ConfigError ? [null, found] : [found, null];
+  if (await writeFixed(paths, options, { io, config })) return exitCodes.ok;
   if (error && (options.portal !== undefined || paths.length === 0)) throw error;
   const form = options.json ? 'json' : options.report;
   const print = (text: string[]): void => {
@@ -54,11 +56,8 @@ export const checkCommand = async (paths: string[], options: CheckCommandOptions
   if (error && !isNamed(error, paths, io)) show(faultyConfig(error));
   const asked =
     paths.length > 0 || options.portal !== undefined ? paths : await servedFiles(config, (line) => print([line]));
-  await checkAll(
-    [...new Set(asked.map((path) => resolve(io.cwd, path)))],
-    { io, config, reading: readingOf(options) },
-    show,
-  );
+  const named = new Set(asked.map((path) => resolve(io.cwd, path)));
+  await checkAll(named, { io, config, reading: readingOf(options) }, show);
   io.line?.clear();
   if (unlisted > 0) print([`… and ${plural(unlisted, 'more sound file')}; \`--report text\` lists all`]);
   if (files.length > 1) print([summaryLine(files)]);
@@ -71,8 +70,8 @@ export const checkCommand = async (paths: string[], options: CheckCommandOptions
   const code = exitCodeOf(files, portal);
   if (form === 'html') sayText(io, htmlOfFiles(files));
   const plain = files.map(({ sources, ...finding }) => ({ ...finding, sources: sources.map(({ path }) => path) }));
-  const found: CheckedFiles = { ok: code === exitCodes.ok, files: plain, portal };
-  if (form === 'json') sayText(io, JSON.stringify(found, null, 2));
+  const all: CheckedFiles = { ok: code === exitCodes.ok, files: plain, portal };
+  if (form === 'json') sayText(io, JSON.stringify(all, null, 2));
   return code;
 };
 
@@ -86,18 +85,15 @@ export interface CheckedFiles {
   portal: PortalFinding | null;
 }
 
-/** A faulty configuration must not hide the faults of other files, so its error is returned. */
-const configIfSound = (options: CommonOptions, io: Io): Promise<{ config: Config | null; error: ConfigError | null }> =>
-  configOf(options, io).then(
-    (config) => ({ config, error: null }),
-    (error: unknown) => {
-      if (error instanceof ConfigError) return { config: null, error };
-      throw error;
-    },
-  );
+/** A faulty configuration must not hide the faults of other files. */
+const configOrFault = (options: CommonOptions, io: Io): Promise<Config | ConfigError> =>
+  configOf(options, io).catch((error: unknown) => {
+    if (error instanceof ConfigError) return error;
+    throw error;
+  });
 
-const isNamed = (error: ConfigError, paths: string[], io: Io): boolean =>
-  paths.some((path) => error.problems.some((problem) => resolve(io.cwd, path) === resolve(io.cwd, problem.file)));
+const isNamed = (error: ConfigError, paths: string[], { cwd }: Io): boolean =>
+  paths.some((path) => error.problems.some(({ file }) => resolve(cwd, path) === resolve(cwd, file)));
 
 const faultyConfig = (error: ConfigError): FileFinding => {
   const file = error.problems[0]?.file ?? '';
@@ -123,12 +119,11 @@ const servedFiles = async (config: Config | null, report: (line: string) => void
 
 /** Checks every file and shows the findings in order, each manifest followed by the files it publishes. */
 const checkAll = async (
-  paths: string[],
+  named: Set<string>,
   context: CheckContext,
   show: (finding: FileFinding) => void,
 ): Promise<void> => {
-  const named = new Set(paths);
-  for await (const finding of inOrder(paths, (path) => checkFile(path, context))) {
+  for await (const finding of inOrder([...named], (path) => checkFile(path, context))) {
     show(finding);
     const sources = finding.sources.filter((source) => {
       const name = nameOf(source);
@@ -151,11 +146,9 @@ async function* inOrder<T>(paths: T[], work: (path: T) => Promise<FileFinding>):
   }
 }
 
-const wrongUse: ReadonlySet<Fault['code']> = new Set(['usage', 'config', 'manifest']);
-
 const exitCodeOf = (files: FileFinding[], portal: PortalFinding | null): number => {
   const faults = files.flatMap((file) => file.faults);
-  if (faults.some((fault) => wrongUse.has(fault.code))) return exitCodes.usage;
+  if (faults.some(({ code }) => ['usage', 'config', 'manifest'].includes(code))) return exitCodes.usage;
   return faults.length > 0 || portal?.ok === false ? exitCodes.someFailed : exitCodes.ok;
 };
 
@@ -169,31 +162,17 @@ const summaryLine = (files: FileFinding[]): string => {
   return `${total}: ${byCode.map(([code, of]) => `${countText(of.length)} with ${code}`).join(', ')}`;
 };
 
-/** Separators by their names on the command line. */
 const separatorNames: Record<string, string> = { comma: ',', semicolon: ';', tab: '\t', bar: '|' };
 
-interface FixOptions {
-  output?: string;
-  /** Encoding of the table, a name that TextDecoder knows. */
-  encoding?: string;
-  skipRows?: string;
-  /** Of the table as it is, one of {@link separatorNames} or a character. */
-  delimiter?: string;
-  /** One of {@link separatorNames}; the table keeps its own when absent. */
-  separator?: string;
-  report?: string;
-  json?: boolean;
-}
-
-/** Fixes one table. 0 when the new file is written; null, and nothing is written, when a fault cannot be fixed. */
-const fixCommand = async (
-  paths: string[],
-  options: FixOptions,
+/** With `--fix`, fixes one table: true when the new file is written; false, and nothing is, when a fault cannot be fixed. */
+const writeFixed = async (
+  [path, ...others]: string[],
+  options: CheckCommandOptions,
   { io, config }: { io: Io; config: Config | null },
-): Promise<number | null> => {
-  const [path] = paths;
-  const { output, separator } = options;
-  if (path === undefined || paths.length > 1 || !isTabular(path) || output === undefined) {
+): Promise<boolean> => {
+  const { fix, output, separator } = options;
+  if (!fix) return false;
+  if (path === undefined || others.length > 0 || !isTabular(path) || output === undefined) {
     throw new UsageError('--fix takes one table and the name of the new file', {
       hint: 'sluice check spending.csv --fix -o spending-fixed.csv',
     });
@@ -207,16 +186,16 @@ const fixCommand = async (
     if (error instanceof TableFaultError) return null;
     throw error;
   });
-  if (report === null) return null;
+  if (report === null) return false;
   const form = options.json ? 'json' : options.report;
   if (form === 'json') sayText(io, JSON.stringify({ ok: true, file: path, output, ...report }, null, 2));
   else if (form === 'html') sayText(io, htmlOfFix(path, output, report));
   else for (const line of linesOf(path, output, report)) say(io, line);
-  return exitCodes.ok;
+  return true;
 };
 
 /** How tables are read, from the options. Throws a UsageError for an unknown encoding and a bad number. */
-const readingOf = ({ encoding, skipRows, delimiter }: FixOptions): Reading => {
+const readingOf = ({ encoding, skipRows, delimiter }: CheckCommandOptions): CheckContext['reading'] => {
   const refuse = (message: string, hint: string): never => {
     throw new UsageError(message, { hint });
   };
@@ -250,7 +229,6 @@ const linesOf = (path: string, output: string, { mends, rows, unshown, bytes }: 
     unshown > 0 && `  … and ${plural(unshown, 'more row')}`,
   );
 
-/** `sluice check` on the command line. */
 export const commands = {
   check: {
     arguments: { '[file...]': 'configuration, manifest, CSV or catalogue files' },

@@ -1,8 +1,9 @@
 // `sluice completion`: shell scripts that complete commands, options, choices and files, generated from the program
 // itself, and what these ask for: the keys, runs and portals that are known.
 import { existsSync } from 'node:fs';
-import type { Command } from 'commander';
+import type { Command, Option } from 'commander';
 import type { CommonOptions, Io } from './io.ts';
+import { lines } from './text.ts';
 
 export const shells = ['bash', 'zsh', 'fish'] as const;
 
@@ -29,34 +30,28 @@ export const knownWords = async (form: string, options: CommonOptions, io: Io): 
 
 const kindsIn = (form: string): string[] => form.match(/[a-z]+/g) ?? [];
 
-/** True for an argument that only sluice knows. */
-const isKnown = ({ form }: Words): boolean => kindsIn(form).some((kind) => ['key', 'run', 'portal'].includes(kind));
+type Words = ReturnType<typeof wordsOf>;
 
-const takesFiles = ({ form }: Words): boolean => /manifest|file|plan|folder/.test(form);
+const wordsOf = (command: Command) => {
+  const form = command.registeredArguments.map((each) => each.name()).join(' ');
+  return {
+    name: command.name(),
+    description: command.description(),
+    subcommands: command.commands.map((each) => ({ name: each.name(), description: each.description() })),
+    choices: command.registeredArguments.flatMap(({ argChoices = [] }) => argChoices),
+    /** True for an argument that only sluice knows. */
+    isKnown: kindsIn(form).some((kind) => ['key', 'run', 'portal'].includes(kind)),
+    takesFiles: /manifest|file|plan|folder/.test(form),
+    options: optionsWithin(command).map(({ short, long, description, argChoices = [] }) => ({
+      flags: [short, long].filter((flag) => flag !== undefined),
+      description,
+      choices: argChoices,
+    })),
+  };
+};
 
-interface Words {
-  name: string;
-  /** Of its arguments, such as `<run|key>`. */
-  form: string;
-  /** Of an argument with choices. */
-  choices: string[];
-  description: string;
-  options: { flags: string[]; description: string; choices: string[] }[];
-  subcommands: Words[];
-}
-
-const wordsOf = (command: Command): Words => ({
-  name: command.name(),
-  form: command.registeredArguments.map((each) => each.name()).join(' '),
-  choices: command.registeredArguments.flatMap(({ argChoices = [] }) => argChoices),
-  description: command.description(),
-  options: command.options.map(({ short, long, description, argChoices = [] }) => ({
-    flags: [short, long].filter((flag) => flag !== undefined),
-    description,
-    choices: argChoices,
-  })),
-  subcommands: command.commands.map(wordsOf),
-});
+/** Its options, and those of all commands below it. */
+const optionsWithin = ({ options, commands }: Command): Option[] => [...options, ...commands.flatMap(optionsWithin)];
 
 /** In single quotes of any of the shells. */
 const quoted = (text: string): string => `'${text.replaceAll("'", '’')}'`;
@@ -82,26 +77,22 @@ ${commands.map((command) => `    ${quoted(`${command.name} `)}*) words=${quoted(
 }
 complete -o filenames -F _sluice sluice`;
 
-const bashChoices = (command: Words): string[] =>
-  withBelow(command).flatMap(({ options }) =>
-    options
-      .filter(({ choices }) => choices.length > 0)
-      .map(({ flags, choices }) => {
-        const places = flags.map((flag) => quoted(`${command.name} ${flag}`)).join('|');
-        return `    ${places}) words=${quoted(choices.join(' '))} ;;`;
-      }),
-  );
+const bashChoices = ({ name, options }: Words): string[] =>
+  options
+    .filter(({ choices }) => choices.length > 0)
+    .map(({ flags, choices }) => {
+      const places = flags.map((flag) => quoted(`${name} ${flag}`)).join('|');
+      return `    ${places}) words=${quoted(choices.join(' '))} ;;`;
+    });
 
-const bashRest = (command: Words): string =>
-  `${isKnown(command) ? ` ask=${command.name}` : ''}${takesFiles(command) ? ' files=yes' : ''}`;
+const bashRest = ({ name, isKnown, takesFiles }: Words): string =>
+  `${isKnown ? ` ask=${name}` : ''}${takesFiles ? ' files=yes' : ''}`;
 
-const bashWords = (command: Words): string[] => [
-  ...command.subcommands.map(({ name }) => name),
-  ...command.choices,
-  ...withBelow(command).flatMap(({ options }) => options.flatMap(({ flags }) => flags)),
+const bashWords = ({ subcommands, choices, options }: Words): string[] => [
+  ...subcommands.map(({ name }) => name),
+  ...choices,
+  ...options.flatMap(({ flags }) => flags),
 ];
-
-const withBelow = (command: Words): Words[] => [command, ...command.subcommands];
 
 const zsh = (commands: Words[]): string => `#compdef sluice
 # sluice completion zsh > "\${fpath[1]}/_sluice"
@@ -115,16 +106,17 @@ ${commands.map(({ name, description }) => `    ${quoted(`${name}:${description.r
     return
   fi
   case "$words[2]" in
-${commands.map((command) => `    ${command.name}) _arguments ${[...withBelow(command).flatMap(zshOptions), ...zshRest(command)].join(' ')} ;;`).join('\n')}
+${commands.map((command) => `    ${command.name}) _arguments ${[...zshOptions(command), ...zshRest(command)].join(' ')} ;;`).join('\n')}
   esac
 }
 _sluice "$@"`;
 
-const zshRest = (command: Words): string[] => [
-  ...(isKnown(command) ? [`'*:${zshAsk(command.name, takesFiles(command) ? '; _files' : '')}'`] : []),
-  ...(takesFiles(command) && !isKnown(command) ? ["'*:file:_files'"] : []),
-  ...(command.choices.length > 0 ? [`'*:value:(${command.choices.join(' ')})'`] : []),
-];
+const zshRest = ({ name, isKnown, takesFiles, choices }: Words): string[] =>
+  lines(
+    isKnown && `'*:${zshAsk(name, takesFiles ? '; _files' : '')}'`,
+    takesFiles && !isKnown && "'*:file:_files'",
+    choices.length > 0 && `'*:value:(${choices.join(' ')})'`,
+  );
 
 const zshAsk = (of: string, more = ''): string =>
   `known:{compadd -- $(sluice completion zsh --words=${of} 2>/dev/null)${more}}`;
@@ -136,22 +128,18 @@ const zshOptions = ({ options }: Words): string[] =>
     return flags.map((flag) => quoted(`${flag}[${description.replaceAll(/[[\]:]/g, ' ')}]${values}`));
   });
 
-const fish = (commands: Words[]): string => {
-  const below = (name: string): string => `complete -c sluice -n '__fish_seen_subcommand_from ${name}'`;
-  const lines = commands.flatMap((command) => [
-    `complete -c sluice -f -n __fish_use_subcommand -a ${command.name} -d ${quoted(command.description)}`,
-    ...command.subcommands.map(
-      ({ name, description }) => `${below(command.name)} -a ${name} -d ${quoted(description)}`,
-    ),
-    ...withBelow(command).flatMap(({ options }) =>
-      options.map((option) => `${below(command.name)} ${fishOption(option)}`),
-    ),
-    ...(isKnown(command)
-      ? [`${below(command.name)} ${takesFiles(command) ? '' : '-f '}-a ${quoted(fishAsk(command.name))}`]
-      : []),
-    ...(command.choices.length > 0 ? [`${below(command.name)} -f -a ${quoted(command.choices.join(' '))}`] : []),
-  ]);
-  return ['# sluice completion fish > ~/.config/fish/completions/sluice.fish', ...lines].join('\n');
+const fish = (commands: Words[]): string =>
+  ['# sluice completion fish > ~/.config/fish/completions/sluice.fish', ...commands.flatMap(fishLines)].join('\n');
+
+const fishLines = ({ name, description, subcommands, options, isKnown, takesFiles, choices }: Words): string[] => {
+  const below = `complete -c sluice -n '__fish_seen_subcommand_from ${name}'`;
+  return lines(
+    `complete -c sluice -f -n __fish_use_subcommand -a ${name} -d ${quoted(description)}`,
+    subcommands.map((each) => `${below} -a ${each.name} -d ${quoted(each.description)}`),
+    options.map((option) => `${below} ${fishOption(option)}`),
+    isKnown && `${below} ${takesFiles ? '' : '-f '}-a ${quoted(fishAsk(name))}`,
+    choices.length > 0 && `${below} -f -a ${quoted(choices.join(' '))}`,
+  );
 };
 
 const fishAsk = (of: string): string => `(sluice completion fish --words=${of} 2>/dev/null)`;

@@ -43,19 +43,22 @@ export const refreshOption = {
   '--refresh': 'compare with the portal and refetch files from the web, instead of relying on local state',
 };
 
-/** Reads the value of an option as milliseconds. */
-export const parseDuration = (text: string): number => {
-  try {
-    return durationMs(text);
-  } catch {
-    throw new InvalidArgumentError('Expected a number with ms, s, m, h or d, such as 90s.');
-  }
+/** Its value is in milliseconds. */
+export const waitOption: Record<string, Parameter> = {
+  '--wait <duration>': {
+    text: 'time to wait for portals that are paused or do not answer (default: 60s)',
+    parse: (text) => {
+      try {
+        return durationMs(text);
+      } catch {
+        throw new InvalidArgumentError('Expected a number with ms, s, m, h or d, such as 90s.');
+      }
+    },
+  },
 };
 
-/** Reads the value of an option as a count, at least one. */
 export const parseCount = (text: string): number => wholeNumber(text, [1, Number.MAX_SAFE_INTEGER], 'of at least 1');
 
-/** Reads the value of an option as a TCP port. */
 export const parsePort = (text: string): number => wholeNumber(text, [0, 65535], 'from 0 to 65535');
 
 const wholeNumber = (text: string, [least, most]: [number, number], which: string): number => {

@@ -90,10 +90,8 @@ const play = async (runtime: Runtime, folder: string, io: Io): Promise<boolean> 
 
   const planted = failed.length === 1 && failed[0]?.outcome === 'quarantined';
   const fine = planted && live && sent === 0 && !dropped.items.some((item) => !item.live);
-  const verdict = fine
-    ? 'Done: everything is live except the faulty table.'
-    : 'Something other than the planted fault went wrong; see above.';
-  say(io, `\n${verdict}`);
+  const wrong = 'Something other than the planted fault went wrong; see above.';
+  say(io, `\n${fine ? 'Done: everything is live except the faulty table.' : wrong}`);
   return fine;
 };
 

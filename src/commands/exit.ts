@@ -10,29 +10,18 @@ import {
 } from '../model/errors.ts';
 import { isHeldBack } from '../model/item-state.ts';
 import type { StoredReport } from '../model/report.ts';
-import type { Io } from './io.ts';
 
 /** Exit codes (`docs/reference/commands.md`). */
 export const exitCodes = { ok: 0, bug: 1, usage: 2, someFailed: 3, held: 4, interrupted: 130 } as const;
 
 const usageCodes: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
-  'usage',
-  'config',
-  'manifest',
-  'redis-unreachable',
-  'redis-missing',
-  'redis-failed',
-  'state-mismatch',
-  'portal-port',
-  'portal-store',
-  'users-file',
-  'not-found',
+  ...(['usage', 'config', 'manifest', 'not-found'] as const),
+  ...(['redis-unreachable', 'redis-missing', 'redis-failed', 'state-mismatch'] as const),
+  ...(['portal-port', 'portal-store', 'users-file'] as const),
 ]);
 
-export const exitCodeOfError = (error: unknown): number => {
-  if (!(error instanceof SluiceError)) return exitCodes.bug;
-  return exitCodeOfCode(error.code);
-};
+export const exitCodeOfError = (error: unknown): number =>
+  error instanceof SluiceError ? exitCodeOfCode(error.code) : exitCodes.bug;
 
 export const exitCodeOfCode = (code: ErrorCode): number => {
   if (code === 'interrupted') return exitCodes.interrupted;
@@ -51,23 +40,18 @@ export const exitCodeOfReports = (reports: StoredReport[]): number => {
   return codes.length > 0 ? exitCodes.someFailed : exitCodes.ok;
 };
 
-interface ProcessEnd extends Pick<Io, 'stop' | 'force' | 'writing'> {
-  /** True after an unexpected error, which was reported. */
-  isFaulty(): boolean;
-  /** Ends the process after its command, whatever that left open. */
-  over(exitCode: number): void;
-}
-
 /** Milliseconds between two beats, which are counted instead of time: a suspended process has not waited. */
 const beatMs = 1000;
 /** Beats after the first signal without a write in progress, and in all: less than compose.yaml grants. */
 const [mostIdle, most] = [15, 100];
-/** Milliseconds for closing after an unexpected error, and for what a finished command left open. */
-const [faultMs, lingerMs] = [5000, 2000];
-const forcedMs = 500;
+/** Milliseconds for closing after an unexpected error, for what a finished command left open, and after a second signal. */
+const [faultMs, lingerMs, forcedMs] = [5000, 2000, 500];
 
-/** Handles signals and unexpected errors of this process. `report` shows a line to the user, `format` makes an error one. */
-export const boundProcess = (report: (line: string) => void, format: (error: unknown) => string): ProcessEnd => {
+/**
+ * Handles signals and unexpected errors of this process; `report` shows a line to the user. Its `isFaulty` is true after an
+ * unexpected error, which was reported; `over` ends the process after its command, whatever that left open.
+ */
+export const boundProcess = (report: (line: string) => void) => {
   const [stop, force] = [new AbortController(), new AbortController()];
   const writing = new Set<() => boolean>();
   let faultCode: number | null = null;
@@ -93,7 +77,7 @@ export const boundProcess = (report: (line: string) => void, format: (error: unk
     faultCode = exitCodeOfError(error);
     process.exitCode = faultCode;
     setTimeout(exit, faultMs).unref();
-    report(format(error));
+    report(errorText(error));
     stop.abort('an unexpected error');
   };
   const over = (exitCode: number): void => {

@@ -7,12 +7,12 @@ import { UsageError } from '../model/errors.ts';
 import { exportedFiles } from '../model/policy.ts';
 import type { ExportOrder } from '../model/report.ts';
 import { makeFolder } from '../util/make-folder.ts';
-import { type CommandDeclarations, commonOptions, parseDuration } from './declaration.ts';
+import { type CommandDeclarations, commonOptions, waitOption } from './declaration.ts';
 import { type CommonOptions, type Io, unwritable } from './io.ts';
 import { configOf, withRuntime } from './session.ts';
 import { awaitReports } from './wait.ts';
 
-export interface ExportOptions extends Omit<CommonOptions, 'portal'> {
+interface ExportOptions extends Omit<CommonOptions, 'portal'> {
   output?: string;
   only?: string[];
   files?: ExportOrder['files'];
@@ -20,8 +20,8 @@ export interface ExportOptions extends Omit<CommonOptions, 'portal'> {
   wait?: number;
 }
 
-/** Exports a portal, named or by its address, as one run, and returns the exit code. */
-export const exportCommand = async (portal: string, options: ExportOptions, io: Io): Promise<number> => {
+/** Exports a portal, named or by its address, as one run. */
+const exportCommand = async (portal: string, options: ExportOptions, io: Io): Promise<number> => {
   if (options.output === undefined) {
     throw new UsageError('the target folder is missing', { hint: 'sluice export PORTAL -o FOLDER' });
   }
@@ -37,19 +37,17 @@ export const exportCommand = async (portal: string, options: ExportOptions, io: 
   const order: ExportOrder = {
     folder,
     files: options.files ?? 'changed',
-    only: options.only && options.only.length > 0 ? options.only : null,
+    only: options.only ?? null,
     isPublic: options.public === true,
   };
   return withRuntime({ config, options, role: 'export' }, io, async (runtime) => {
-    const target = { manifestPath: folder, manifest: targetNameOf(name, folder), portal: name };
+    // Two exports to one folder wait for each other.
+    const manifest = `export-${name.slice(0, 40)}-${hash('sha256', folder).slice(0, 8)}`;
+    const target = { manifestPath: folder, manifest, portal: name };
     const run = await runtime.requestRun(target, 'command', { export: order });
     return awaitReports(runtime, [run], options, io);
   });
 };
-
-/** Target name of an export to a folder: two exports to one folder wait for each other. */
-const targetNameOf = (portal: string, folder: string): string =>
-  `export-${portal.slice(0, 40)}-${hash('sha256', folder).slice(0, 8)}`;
 
 const { '--portal <name|URL>': _portal, ...options } = commonOptions;
 
@@ -62,10 +60,7 @@ export const commands = {
       '--only <dataset...>': 'datasets by UUID, node id or title (`*` matches any text)',
       '--files <which>': { text: 'files to download: changed (default), all or none', choices: exportedFiles },
       '--public': 'export public content only, even with a login',
-      '--wait <duration>': {
-        text: 'time to wait while the portal is paused or does not answer (default: 60s)',
-        parse: parseDuration,
-      },
+      ...waitOption,
     },
     examples: ['sluice export city -o backup/city', 'sluice export https://data.example.org -o portal --files none'],
     run: exportCommand,

@@ -157,8 +157,7 @@ const formOf = (schema: JsonSchema): JsonSchema =>
 /** The form `{file: …}` of a secret, which is described once for all. */
 const isSecret = (properties: Record<string, JsonSchema>): boolean => Object.keys(properties).join() === 'file';
 
-const text = (value: unknown): string | undefined =>
-  value === undefined ? undefined : typeof value === 'string' ? value : flow(value);
+const text = (value: unknown): string | undefined => (value === undefined ? undefined : flow(value));
 
 /** A value as YAML in one line. */
 const flow = (value: unknown): string => {

@@ -21,11 +21,11 @@ import {
   settingsFiles,
 } from './init-files.ts';
 import { type CommonOptions, type Io, print, say, unwritable } from './io.ts';
-import { canPrompt, type Prompt, prompting } from './prompt.ts';
+import { canPrompt, Prompt } from './prompt.ts';
 import { oneOffLog } from './session.ts';
 import { lines } from './text.ts';
 
-/** Options of `sluice init`; missing ones are prompted for on a terminal. */
+/** Missing options are prompted for on a terminal. */
 export interface InitOptions extends CommonOptions {
   /** Address of the portal; the embedded one when absent. */
   url?: string;
@@ -37,27 +37,27 @@ export interface InitOptions extends CommonOptions {
 /** Writes configuration and samples below `folder`, probes the portal. @throws UsageError before it writes */
 export const initCommand = async (folder: string, options: InitOptions, io: Io): Promise<number> => {
   const root = resolve(io.cwd, folder);
-  refuseExisting(root, [configPath]);
+  refuseExisting(root, [{ path: configPath }]);
   const portal = await choosePortal(options, io);
   const settings = settingsFiles(portal);
-  const paths = settings.map(({ path }) => path);
-  refuseExisting(root, paths);
-  const written: string[] = [];
-  const kept: string[] = [];
+  refuseExisting(root, settings);
+  const [written, kept]: [string[], string[]] = [[], []];
   for (const file of [...settings, ...(await schemaFiles()), ...sampleFiles(portal)]) {
     ((await writeNew(root, file)) ? written : kept).push(file.path);
   }
-  const inbox = await inboxOf(root);
+  // Of an inbox manifest that was there already, the folder that it names; `check` reports a faulty one.
+  const manifest = await loadManifest(join(root, 'jobs/inbox.yaml')).catch(() => null);
+  const inbox = manifest && isDropManifest(manifest) ? relative(root, manifest.drop.folder) : inboxFolder;
   await addFolder(root, inbox);
   const probe = await probeUntilLogin(root, portal, options, io);
-  const password = settings.find(({ secret }) => secret)?.path ?? null;
+  const password = settings.find(({ secret }) => secret)?.path;
   const shown = relative(io.cwd, root);
   const text = lines(
     probe && [portalLines(probe), ''],
     written.map((path) => `wrote ${join(shown, path)}`),
     kept.map((path) => `kept  ${join(shown, path)}, which already exists`),
     '',
-    password !== null && [`The password is in ${join(shown, password)}, readable by its owner only.`, ''],
+    password && [`The password is in ${join(shown, password)}, readable by its owner only.`, ''],
     probe?.ok === false && ['The portal is not ready, see NO above; the files were written anyway.', ''],
     'Next:',
     shown !== '' && `  cd ${shown}`,
@@ -69,8 +69,8 @@ export const initCommand = async (folder: string, options: InitOptions, io: Io):
   return exitCodes.ok;
 };
 
-const refuseExisting = (root: string, paths: string[]): void => {
-  const exists = paths.map((path) => join(root, path)).find((path) => existsSync(path));
+const refuseExisting = (root: string, files: Pick<NewFile, 'path'>[]): void => {
+  const exists = files.map(({ path }) => join(root, path)).find((path) => existsSync(path));
   if (exists === undefined) return;
   throw new UsageError(`${exists} already exists; nothing was written`, {
     hint: 'edit that file, or choose another folder: sluice init FOLDER',
@@ -85,29 +85,26 @@ const writeNew = async (root: string, { path, text, secret }: NewFile): Promise<
     return true;
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code === 'EEXIST') return false;
-    throw notWritable(root, cause);
+    throw unwritable(root, cause, 'sluice init FOLDER');
   }
 };
 
 const addFolder = (root: string, path: string): Promise<unknown> =>
   makeFolder(join(root, path)).catch((cause: unknown) => {
-    throw notWritable(root, cause);
+    throw unwritable(root, cause, 'sluice init FOLDER');
   });
-
-const notWritable = (root: string, cause: unknown): UsageError => unwritable(root, cause, 'sluice init FOLDER');
 
 const choosePortal = async (options: InitOptions, io: Io): Promise<ChosenPortal> => {
   const username = options.username ?? (options.url ? io.env.SLUICE_USERNAME : undefined);
-  const given: Answers = { url: options.url, username, password: await passwordGiven(options, io) };
+  const given = { url: options.url, username, password: await passwordGiven(options, io) };
   if (options.yes || !canPrompt(io)) return chosen(given);
-  return prompting(io, async (prompt) => {
-    const url = given.url ?? (await promptUrl(prompt, io));
-    if (url === '') return chosen({ ...given, url });
-    return chosen({
-      url,
-      username: given.username || (await prompt.line('User name on the portal')),
-      password: given.password ?? (await prompt.secret('Password')),
-    });
+  using prompt = new Prompt(io);
+  const url = given.url ?? (await promptUrl(prompt, io));
+  if (url === '') return chosen({ ...given, url });
+  return chosen({
+    url,
+    username: given.username || (await prompt.line('User name on the portal')),
+    password: given.password ?? (await prompt.secret('Password')),
   });
 };
 
@@ -133,9 +130,7 @@ const promptUrl = async (prompt: Prompt, io: Io): Promise<string> => {
   }
 };
 
-type Answers = Record<'url' | 'username' | 'password', string | undefined>;
-
-const chosen = (answers: Answers): ChosenPortal => {
+const chosen = (answers: Record<'url' | 'username' | 'password', string | undefined>): ChosenPortal => {
   const fault = answers.url ? portalUrlFault(answers.url) : null;
   if (fault !== null) throw new UsageError(`--url ${fault}`, { hint: 'for example https://data.example.org' });
   const url = answers.url ? normalUrl(answers.url) : null;
@@ -150,15 +145,7 @@ const chosen = (answers: Answers): ChosenPortal => {
   return { name: url === null ? 'local' : portalNameOf(url), url, ...login };
 };
 
-/** The watched folder below `root`; of an inbox manifest that was there already, the one it names. */
-const inboxOf = async (root: string): Promise<string> => {
-  const manifest = await loadManifest(join(root, 'jobs/inbox.yaml')).catch(() => null); // `check` reports a faulty one
-  return manifest && isDropManifest(manifest) ? relative(root, manifest.drop.folder) : inboxFolder;
-};
-
-const mostLogins = 3;
-
-/** Probes a remote portal; on a terminal, prompts for a refused login again and stores the last one typed. */
+/** Probes a remote portal; on a terminal, prompts up to twice again for a refused login and stores the last one typed. */
 const probeUntilLogin = async (
   root: string,
   portal: ChosenPortal,
@@ -169,18 +156,16 @@ const probeUntilLogin = async (
   for (let asked = 1; ; asked += 1) {
     const probe = await probeChosen(root, chosen, options, io);
     const refused = probe?.login != null && 'code' in probe.login ? probe.login : null;
-    if (refused?.code !== 'portal-login' || options.yes || !canPrompt(io) || asked === mostLogins) return probe;
+    if (refused?.code !== 'portal-login' || options.yes || !canPrompt(io) || asked === 3) return probe;
     say(io, `  ${refused.message}`);
-    const { username: known } = chosen;
-    const login = await prompting(io, async (prompt) => ({
-      username: await prompt.line('User name on the portal', known ?? ''),
-      password: await prompt.secret('Password'),
-    })).catch((error: unknown) => {
-      if (error instanceof InterruptedError) return null; // what was written stays, to be edited
+    try {
+      using prompt = new Prompt(io);
+      const username = await prompt.line('User name on the portal', chosen.username ?? '');
+      chosen = { ...chosen, username, password: await prompt.secret('Password') };
+    } catch (error) {
+      if (error instanceof InterruptedError) return probe; // what was written stays, to be edited
       throw error;
-    });
-    if (login === null) return probe;
-    chosen = { ...chosen, ...login };
+    }
     for (const { path, text } of settingsFiles(chosen)) await writeFile(join(root, path), text);
   }
 };

@@ -1,15 +1,16 @@
-// Commands of operators: retry, release, discard, remove, cancel, pause, resume.
+// Commands of operators: retry, release, discard, remove, cancel, pause, resume, notices.
 import { errorCodes, isErrorCode, UsageError } from '../model/errors.ts';
 import type { RemovalMode } from '../model/policy.ts';
 import { saidOf } from '../model/report.ts';
 import { endedPauseSchema, pauseSchema } from '../model/status.ts';
 import { didYouMean } from '../model/yaml/nearest.ts';
 import * as service from '../service/actions.ts';
+import { testNotices } from '../service/test-notices.ts';
 import { type CommandDeclarations, commonOptions } from './declaration.ts';
 import { exitCodes } from './exit.ts';
 import { type CommonOptions, type Io, print } from './io.ts';
 import { confirm } from './prompt.ts';
-import { withRuntimeOf } from './session.ts';
+import { configOf, oneOffLog, withRuntimeOf } from './session.ts';
 import { hintLine, lines } from './text.ts';
 import { awaitReports } from './wait.ts';
 
@@ -48,6 +49,23 @@ export const removeCommand = async (key: string, options: RemoveOptions, io: Io)
     if (how === 'delete' && !options.yes) await confirm(`${key} is deleted from the portal with all below it`, io);
     return awaitReports(runtime, await service.remove(runtime, { key, how }, io.stop), options, io);
   });
+
+/** Sends one notice through every channel; 0 when all took it, 3 otherwise. @throws UsageError where there is none */
+const noticesTestCommand = async (options: CommonOptions, io: Io): Promise<number> => {
+  const config = await configOf(options, io);
+  const channels = await testNotices(config, { env: io.env, log: oneOffLog(config, options, io), signal: io.stop });
+  if (channels.length === 0) {
+    throw new UsageError('no channel for notices is configured', {
+      hint: 'set `notify.webhook`, `notify.email` or `notify.heartbeat` in the configuration',
+    });
+  }
+  const text = channels.map(({ channel, to, manifest, error }) => {
+    const whose = manifest === null ? '' : ` (of ${manifest})`;
+    return [`${channel} ${to}${whose}: ${error ? `failed: ${error.message}` : 'delivered'}`, hintLine(error?.hint)];
+  });
+  print(io, options, { json: { channels }, lines: lines(text) });
+  return channels.every(({ error }) => error === null) ? exitCodes.ok : exitCodes.someFailed;
+};
 
 export const commands = {
   retry: {
@@ -115,12 +133,12 @@ export const commands = {
     run: async (portal: string, options: CommonOptions & { reason?: string }, io: Io) =>
       withRuntimeOf('pause', options, io, async (runtime) => {
         const pause = await service.pausePortal(runtime, portal, options.reason ?? null);
-        const since = pause && new Date(pause.since).toISOString();
-        const text = pause && [
-          `portal ${portal} is paused since ${since}: ${saidOf(portal, pause.reason.message)}`,
-          hintLine(pause.reason.hint),
+        const told = pauseSchema.nullable().parse(pause);
+        const text = told && [
+          `portal ${portal} is paused since ${told.since}: ${saidOf(portal, told.reason.message)}`,
+          hintLine(told.reason.hint),
         ];
-        print(io, options, { json: { portal, pause: pauseSchema.nullable().parse(pause) }, lines: lines(text) });
+        print(io, options, { json: { portal, pause: told }, lines: lines(text) });
         return exitCodes.ok;
       }),
   },
@@ -129,12 +147,20 @@ export const commands = {
     examples: ['sluice resume city'],
     run: async (portal: string, options: CommonOptions, io: Io) =>
       withRuntimeOf('resume', options, io, async (runtime) => {
-        const ended = await service.resumePortal(runtime, portal);
-        const text = ended
-          ? `portal ${portal} is resumed; it was paused since ${new Date(ended.since).toISOString()}`
-          : `portal ${portal} was not paused`;
-        print(io, options, { json: { portal, ended: endedPauseSchema.nullable().parse(ended) }, lines: [text] });
+        const ended = endedPauseSchema.nullable().parse(await service.resumePortal(runtime, portal));
+        const did = ended ? `is resumed; it was paused since ${ended.since}` : 'was not paused';
+        print(io, options, { json: { portal, ended }, lines: [`portal ${portal} ${did}`] });
         return exitCodes.ok;
       }),
+  },
+  notices: {
+    examples: ['sluice notices test'],
+    subcommands: {
+      test: {
+        description: 'send one test notice through every channel',
+        examples: ['sluice notices test --config config/sluice.yaml'],
+        run: noticesTestCommand,
+      },
+    },
   },
 } satisfies CommandDeclarations;

@@ -4,7 +4,7 @@ import { type Config, type EmbeddedPortalConfig, resolveConfig } from '../config
 import { readFaults } from '../embedded-portal/faults/rules.ts';
 import { openSwitchboard, type Seen, type Switchboard } from '../embedded-portal/faults/switchboard.ts';
 import type { ProfileName } from '../embedded-portal/portal.ts';
-import { type PortalServerOptions, startPortalServer } from '../embedded-portal/portal-server.ts';
+import { startPortalServer } from '../embedded-portal/portal-server.ts';
 import { profiles } from '../embedded-portal/profiles/profiles.ts';
 import { backupStore } from '../embedded-portal/store/backup.ts';
 import { openTokens } from '../embedded-portal/store/tokens.ts';
@@ -19,8 +19,6 @@ import { type CommonOptions, type Io, print, say, stopped, warn } from './io.ts'
 import { configOf } from './session.ts';
 
 type PortalChoice = Pick<CommonOptions, 'config' | 'state' | 'portal'> & { data?: string };
-
-type ChosenEmbedded = Awaited<ReturnType<typeof chosenEmbedded>>;
 
 /** The embedded portal of `--portal`, else the only one or `local`; the default one where none is configured. */
 const chosenEmbedded = async (options: PortalChoice, io: Io) => {
@@ -38,13 +36,13 @@ const chosenEmbedded = async (options: PortalChoice, io: Io) => {
   }
   const names = all.map(({ name }) => name);
   const file = config.file ?? 'the default configuration';
-  if (found !== undefined || names.length === 0) {
-    const what = found === undefined ? `${file} has no embedded portal` : `the portal ${found.name} is not embedded`;
-    throw new UsageError(what, { hint: `embedded portals of ${file}: ${names.join(', ') || 'none'}` });
+  if (found === undefined && names.length > 0) {
+    throw new UsageError(`${file} has more than one embedded portal`, {
+      hint: `name one: ${names.map((name) => `--portal ${name}`).join(', ')}`,
+    });
   }
-  throw new UsageError(`${file} has more than one embedded portal`, {
-    hint: `name one: ${names.map((name) => `--portal ${name}`).join(', ')}`,
-  });
+  const what = found === undefined ? `${file} has no embedded portal` : `the portal ${found.name} is not embedded`;
+  throw new UsageError(what, { hint: `embedded portals of ${file}: ${names.join(', ') || 'none'}` });
 };
 
 /** Folder of the store that is meant; with `--data` no configuration is read. Throws what {@link chosenEmbedded} does. */
@@ -67,38 +65,22 @@ export interface PortalCommandOptions extends PortalChoice {
   faults?: string;
 }
 
-/** The settings under the options; the account of our own workers is added, but not to what a seed prescribes. */
-const settingsOf = async (
-  { portal, fromFile }: ChosenEmbedded,
-  options: PortalCommandOptions,
-  io: Io,
-): Promise<Omit<PortalServerOptions, 'log'> & { host: string; port: number; profile: ProfileName }> => {
-  const { host, port, profile, users, seed, races } = options;
-  const settings = fromFile ? (await embeddedPortal(portal)).options : serverSettings(portal);
-  return {
-    ...settings,
-    host: host ?? portal.host,
-    port: port === undefined ? portal.port : Number(port),
-    profile: profile ?? portal.profile,
-    ...(races === undefined ? {} : { races: races === 'on' }),
-    ...(users === undefined ? {} : { usersFile: resolve(io.cwd, users) }),
-    ...(seed === undefined ? {} : { seedFile: resolve(io.cwd, seed), users: [] }),
-  };
-};
-
 /** Runs the portal until it is told to stop: requests in progress end first; a second signal ends at once. */
 export const portalCommand = async (options: PortalCommandOptions, io: Io): Promise<number> => {
-  const chosen = await chosenEmbedded(options, io);
-  const { host, port, profile, ...settings } = await settingsOf(chosen, options, io);
-  const level = io.env.SLUICE_LOG_LEVEL ?? 'warn';
-  const log = createLog({ level, pretty: io.terminal, destination: io.stdout });
-  const place = { host, port };
+  const { portal, fromFile } = await chosenEmbedded(options, io);
+  const { profile = portal.profile, users, seed, races } = options;
+  const log = createLog({ level: io.env.SLUICE_LOG_LEVEL ?? 'warn', pretty: io.terminal, destination: io.stdout });
+  const place = { host: options.host ?? portal.host, port: Number(options.port ?? portal.port) };
   const file = resolve(io.cwd, options.faults ?? '');
   const plan = options.faults === undefined ? null : await readFaults(file);
   const server = await startPortalServer({
-    ...settings,
+    ...(fromFile ? (await embeddedPortal(portal)).options : serverSettings(portal)),
     profile,
-    ...(plan === null ? place : {}),
+    ...(plan === null ? place : { host: '127.0.0.1', port: 0 }),
+    ...(races === undefined ? {} : { races: races === 'on' }),
+    ...(users === undefined ? {} : { usersFile: resolve(io.cwd, users) }),
+    // To what a seed prescribes, not even the account of our own workers is added.
+    ...(seed === undefined ? {} : { seedFile: resolve(io.cwd, seed), users: [] }),
     site: { ...plan?.site, ...(options.close === true ? { closesConnections: true } : {}) },
     log,
     accessLevel: 'info',
@@ -112,7 +94,7 @@ export const portalCommand = async (options: PortalCommandOptions, io: Io): Prom
     if (plan) switchboard = await openSwitchboard({ ...place, target: server.url, server, plan, onEnd });
     if (plan) say(io, `${plan.rules.length} fault rules of ${file}, seed ${plan.seed}; without faults: ${server.url}`);
     const url = switchboard?.url ?? server.url;
-    if (chosen.fromFile) await storeAddress(server.dataDir, url);
+    if (fromFile) await storeAddress(server.dataDir, url);
     say(io, `portal ready at ${url} (profile ${profile}, store ${server.dataDir})`);
     if (server.newAdminPassword !== null)
       say(io, `the password of its user admin is ${server.newAdminPassword} (shown this once)`);

@@ -56,7 +56,7 @@ const groups: Record<string, Listed[]> = {
     ['worker', 'run workers only, on another host with the same Redis', () => import('./start.ts')],
     ['pause <portal>', 'pause the jobs of a portal', () => import('./operate.ts')],
     ['resume <portal>', 'resume the jobs of a paused portal', () => import('./operate.ts')],
-    ['notices', 'send test notices', () => import('./notices.ts')],
+    ['notices', 'send test notices', () => import('./operate.ts')],
     ['adopt <manifest>', 'link datasets that are already on the portal', () => import('./reconcile.ts')],
     ['rebuild <manifest>', 'restore lost state from the portal', () => import('./reconcile.ts')],
   ],
@@ -76,7 +76,9 @@ const groups: Record<string, Listed[]> = {
 
 const listed = Object.values(groups).flat();
 
-const commandNames = (): string[] => [...listed.map(([usage]) => nameOf(usage)), 'help'];
+const nameOf = (usage: string): string => usage.split(' ', 1)[0] ?? '';
+
+const commandNames = [...listed.map(([usage]) => nameOf(usage)), 'help'];
 
 /** Words that people use for our commands; none stands for its opposite. */
 const otherNames: Record<string, string> = {
@@ -118,7 +120,6 @@ const wrapping = { minWidthToWrap: 20 };
 
 /** Runs a command line and resolves with its exit code. `isReported`: what interrupted it has been printed. */
 export const runProgram = async (words: string[], io: Io, isReported: () => boolean = () => false): Promise<number> => {
-  const isJson = words.includes('--json');
   const typed = words.find((word) => !word.startsWith('-') && word !== 'help');
   // Loading what a command needs, and starting Redis, takes a moment.
   const sayFirst = (): void => io.line?.show(`sluice ${typed ?? ''} …`);
@@ -133,31 +134,29 @@ export const runProgram = async (words: string[], io: Io, isReported: () => bool
     io,
   });
   io.line?.clear(); // for help, and for what is wrong with the words
-  const isHelp = words[0] === 'help' && words[1] !== undefined && !commandNames().includes(words[1]);
   const failed = (error: unknown): number => {
     const isUsage = error instanceof CommanderError;
     if (isUsage && error.exitCode === 0) return exitCodes.ok; // `--help`, which is printed
     if (isUsage) io.stderr.write(meantOption(error, program, typed));
     else if (!(error instanceof InterruptedError && isReported())) warn(io, errorText(error));
-    if (isJson) sayText(io, errorJson(isUsage ? new UsageError(error.message) : error));
+    if (words.includes('--json')) sayText(io, errorJson(isUsage ? new UsageError(error.message) : error));
     return isUsage ? exitCodes.usage : exitCodeOfError(error);
   };
   try {
-    refuseUnknown(words[0]);
-    if (isHelp) sayText(io, helpText(words[1] ?? '', commandNames(), otherNames));
+    const [first = '-', topic] = words;
+    if (!first.startsWith('-') && !commandNames.includes(first)) {
+      throw new UsageError(`unknown command "${first}"`, {
+        hint: `${didYouMean(first, commandNames, otherNames)}\`sluice --help\` lists the commands`,
+      });
+    }
+    const isTopic = first === 'help' && topic !== undefined && !commandNames.includes(topic);
+    if (isTopic) sayText(io, helpText(topic, commandNames, otherNames));
     else await program.parseAsync(words, { from: 'user' });
   } catch (thrown) {
     exitCode = failed(faultOf(thrown, io.stop));
   }
   io.line?.clear();
   return exitCode;
-};
-
-const refuseUnknown = (word = '-'): void => {
-  if (word.startsWith('-') || commandNames().includes(word)) return;
-  throw new UsageError(`unknown command "${word}"`, {
-    hint: `${didYouMean(word, commandNames(), otherNames)}\`sluice --help\` lists the commands`,
-  });
 };
 
 /** An option like the unknown one, which was reported. */
@@ -209,8 +208,6 @@ export const createProgram = async (options: ProgramOptions): Promise<Command> =
   );
 };
 
-const nameOf = (usage: string): string => usage.split(' ', 1)[0] ?? '';
-
 /** Adds arguments, options, examples and what runs to a command, and its subcommands. */
 const declare = (
   command: Command,
@@ -222,7 +219,12 @@ const declare = (
     const argument = new Argument(form, text).default(fallback);
     command.addArgument(choices ? argument.choices(choices) : argument);
   }
-  for (const [flags, parameter] of Object.entries(options)) command.addOption(optionOf(flags, full(parameter)));
+  for (const [flags, parameter] of Object.entries(options)) {
+    const { text, choices, fallback, parse } = full(parameter);
+    const option = new Option(flags, text).default(fallback);
+    if (choices) option.choices(choices);
+    command.addOption(parse ? option.argParser(parse) : option);
+  }
   command.addHelpText('after', `\nExample:\n${examples.map((line) => `  ${line}`).join('\n')}\n`);
   if (run) {
     const started = run as (...given: unknown[]) => Promise<number>; // commander hands over what was declared
@@ -242,10 +244,3 @@ const declare = (
 
 const full = (parameter: Parameter): Exclude<Parameter, string> =>
   typeof parameter === 'string' ? { text: parameter } : parameter;
-
-const optionOf = (flags: string, { text, choices, fallback, parse }: Exclude<Parameter, string>): Option => {
-  const option = new Option(flags, text);
-  if (choices) option.choices(choices);
-  if (fallback !== undefined) option.default(fallback);
-  return parse ? option.argParser(parse) : option;
-};

@@ -74,12 +74,9 @@ export const progressOf = (runtime: Runtime) => {
 const itemsText = ({ total, done, failed }: Record<'total' | 'done' | 'failed', number>, begun: string): string =>
   `${total === 0 ? begun : `${done}/${total} items`}${failed > 0 ? `, ${failed} failed` : ''}`;
 
-/** How often {@link watch} looks. */
-const everyMs = 1000;
-
 /**
- * Shows again and again what a command prints, with how far runs are below it, until it is stopped: in place on a
- * terminal, where the last view stays; elsewhere, and as JSON, each time it differs. Returns 0.
+ * Shows each second what a command prints, with how far runs are below it, until it is stopped: in place on a terminal,
+ * where the last view stays; elsewhere, and as JSON, each time it differs. Returns 0.
  */
 export const watch = async (
   runtime: Runtime,
@@ -95,7 +92,7 @@ export const watch = async (
     if (line) line.show(...fittingLines(io, view.lines.join('\n')), ...(await progress.running()));
     else if (sign !== before) print(io, options, view);
     before = sign;
-    await sleep(everyMs, undefined, { signal: io.stop }).catch(() => undefined);
+    await sleep(1000, undefined, { signal: io.stop }).catch(() => undefined);
     if (!io.stop.aborted) continue;
     if (line) print(io, options, view);
     return exitCodes.ok;

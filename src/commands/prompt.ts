@@ -6,19 +6,15 @@ import type { Io } from './io.ts';
 
 export const canPrompt = (io: Io): boolean => io.terminal && 'isTTY' in io.stdin && io.stdin.isTTY === true;
 
-export const prompting = async <T>(io: Io, ask: (prompt: Prompt) => Promise<T>): Promise<T> => {
-  const prompt = new Prompt(io);
-  return ask(prompt).finally(() => prompt.close());
-};
-
 /** Asks before something that cannot be undone. @throws UsageError without a terminal, InterruptedError for a no */
 export const confirm = async (what: string, io: Io): Promise<void> => {
   if (!canPrompt(io)) throw new UsageError(`${what}: this cannot be undone`, { hint: 'add --yes to confirm it' });
-  const answer = await prompting(io, (prompt) => prompt.line(`${what}, which cannot be undone? [y/N]`));
+  using prompt = new Prompt(io);
+  const answer = await prompt.line(`${what}, which cannot be undone? [y/N]`);
   if (!/^y(es)?$/i.test(answer)) throw new InterruptedError('not confirmed; nothing was changed');
 };
 
-/** Prompts on the terminal; `close()` when done. */
+/** Prompts on the terminal until it is disposed of. */
 export class Prompt {
   readonly #lines: Interface;
   readonly #io: Io;
@@ -55,7 +51,7 @@ export class Prompt {
     }
   }
 
-  close(): void {
+  [Symbol.dispose](): void {
     this.#lines.close();
   }
 

@@ -6,7 +6,7 @@ import { type RequestedRun, runNow } from '../service/actions.ts';
 import { takeDropped } from '../service/inboxes.ts';
 import type { Runtime } from '../service/runtime.ts';
 import { isDropManifest, type Manifest } from '../sources/manifest/schema.ts';
-import { type CommandDeclarations, commonOptions, parseDuration, refreshOption } from './declaration.ts';
+import { type CommandDeclarations, commonOptions, refreshOption, waitOption } from './declaration.ts';
 import { type DirectManifest, manifestsOf, refuseTakenNames } from './direct-manifest.ts';
 import { exitCodeOfReports } from './exit.ts';
 import { type CommonOptions, type Io, say, warn } from './io.ts';
@@ -69,10 +69,7 @@ export const commands = {
       ...commonOptions,
       '--dry-run': 'show what would be done, as `sluice plan` does',
       '--save': 'save the manifest made for a table or folder in jobs/',
-      '--wait <duration>': {
-        text: 'time to wait for portals that are paused or do not answer (default: 60s)',
-        parse: parseDuration,
-      },
+      ...waitOption,
       ...refreshOption,
       '--create-missing': 'create items that are not found on the portal, even if they may exist there',
       '--on-drift <choice>': { text: 'how this run treats nodes edited on the portal', choices: driftPolicies },

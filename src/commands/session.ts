@@ -7,15 +7,10 @@ import type { Runtime } from '../service/runtime.ts';
 import { exitCodes } from './exit.ts';
 import { type CommonOptions, type Io, warn } from './io.ts';
 
-export const configOf = (options: CommonOptions & { isReadOnly?: boolean }, io: Io): Promise<Config> =>
-  loadConfig({
-    file: options.config,
-    cwd: io.cwd,
-    env: io.env,
-    portal: options.portal,
-    stateDir: options.state,
-    isReadOnly: options.isReadOnly,
-  });
+export const configOf = (
+  { config: file, state: stateDir, portal, isReadOnly }: CommonOptions & { isReadOnly?: boolean },
+  { cwd, env }: Io,
+): Promise<Config> => loadConfig({ file, cwd, env, portal, stateDir, isReadOnly });
 
 /** The log of a one-off command, on standard error: errors, or with `--verbose` what the configuration allows. */
 export const oneOffLog = (config: Config, options: CommonOptions, io: Io): Log =>
@@ -87,11 +82,9 @@ export const watchRedis = (
     if (isReported) report('Redis answers again');
     isReported = false;
   };
-  const mixedUp = (): void => {
-    report(
-      `Redis replies are out of sync: exiting now; the next start resumes unfinished work (${redisHandle.describe})`,
-    );
-    process.exit(exitCodes.bug);
+  const exit = (code: number, why: string): never => {
+    report(`${why}: exiting now; the next start resumes unfinished work (${redisHandle.describe})`);
+    process.exit(code);
   };
   const beat = (): void => {
     if (redis.status === 'end') return; // closed by this process, after the jobs were given back
@@ -100,17 +93,14 @@ export const watchRedis = (
       isAsked = true;
       const sent = String(Date.now());
       redis.ping(sent).then(
-        (reply) => (reply === sent ? answered() : mixedUp()),
+        (reply) => (reply === sent ? answered() : exit(exitCodes.bug, 'Redis replies are out of sync')),
         () => {
           isAsked = false; // refused or closed, which is not silence
         },
       );
     }
     if (missed < mostMissed) return;
-    if (stop.aborted) {
-      report(`Redis does not answer: exiting now; the next start resumes unfinished work (${redisHandle.describe})`);
-      process.exit(exitCodes.interrupted);
-    }
+    if (stop.aborted) exit(exitCodes.interrupted, 'Redis does not answer');
     if (isReported) return;
     isReported = true;
     report(`Redis does not answer: waiting for it, nothing is lost meanwhile (${redisHandle.describe})`);

@@ -2,13 +2,13 @@
 import { existsSync } from 'node:fs';
 import { relative, resolve } from 'node:path';
 import { Writable } from 'node:stream';
-import type { Config } from '../config/config.ts';
 import { UsageError } from '../model/errors.ts';
 import { fateOf, outcomeOf } from '../model/item-state.ts';
-import { createLog, type Log } from '../model/log.ts';
+import { createLog } from '../model/log.ts';
 import { targetName } from '../model/redis-keys.ts';
-import { causesOf, dropAgain, type ReportItem, reasonText, type StoredReport } from '../model/report.ts';
+import { causesOf, dropAgain, type Reason, type ReportItem, reasonText, type StoredReport } from '../model/report.ts';
 import type { Runtime } from '../service/runtime.ts';
+import { BoundedMap } from '../util/bounded-map.ts';
 import { repeat } from '../util/concurrency.ts';
 import { freeWhenIdle } from '../util/idle-memory.ts';
 import { plural } from '../util/plural.ts';
@@ -20,14 +20,17 @@ import { fateText } from './report-text.ts';
 import { configOf, sayPasswords, withRuntime } from './session.ts';
 
 /** Runs the service until it is stopped; 0 after a drained stop. */
-export const startCommand = async (manifests: string[], options: CommonOptions, io: Io): Promise<number> =>
+export const startCommand = async (patterns: string[], options: CommonOptions, io: Io): Promise<number> =>
   serve('start', options, io, async (runtime, lines) => {
-    refuseMissing(manifests, io);
+    // Patterns may match nothing yet, and faulty manifests are skipped with their reason.
+    const gone = patterns.find((path) => !/[*?[{]/.test(path) && !existsSync(resolve(io.cwd, path)));
+    if (gone)
+      throw new UsageError(`manifest not found: ${resolve(io.cwd, gone)}`, { hint: 'check the path, or omit it' });
     const [{ Service }, { serveWeb }] = await Promise.all([
       import('../service/service.ts'),
       import('../web/server.ts'),
     ]);
-    const paths = manifests.map((path) => resolve(io.cwd, path));
+    const paths = patterns.map((path) => resolve(io.cwd, path));
     const service = new Service(runtime, paths);
     const web = await serveWeb(runtime, () => service.targets); // first: a port in use ends the command before any work begins
     const close = async (): Promise<void> => {
@@ -41,8 +44,8 @@ export const startCommand = async (manifests: string[], options: CommonOptions, 
     sayPasswords(runtime, io);
     const portals = Object.keys(runtime.config.portals).map((name) => ({ name, url: runtime.portals.addressOf(name) }));
     for (const { name, url } of portals) runtime.log.info({ portal: name, url }, 'portal in use');
-    const names = served.map((manifest) => manifest.name);
-    runtime.log.info({ manifests: names, web: web.url, redis: runtime.redisHandle.describe }, 'sluice is running');
+    const manifests = served.map(({ name }) => name);
+    runtime.log.info({ manifests, web: web.url, redis: runtime.redisHandle.describe }, 'sluice is running');
     lines?.say(`sluice is running, see ${web.url}/`);
     for (const { name, url } of portals) if (url !== null) lines?.say(`  portal ${name} is at ${url}/`);
     for (const { name, ...manifest } of served)
@@ -50,14 +53,6 @@ export const startCommand = async (manifests: string[], options: CommonOptions, 
     lines?.say('press Ctrl-C to stop; the next start resumes unfinished work');
     return close;
   });
-
-/** A manifest path must exist; patterns may match nothing yet, and faulty manifests are skipped with their reason. */
-const refuseMissing = (manifests: string[], io: Io): void => {
-  for (const path of manifests) {
-    if (/[*?[{]/.test(path) || existsSync(resolve(io.cwd, path))) continue;
-    throw new UsageError(`manifest not found: ${resolve(io.cwd, path)}`, { hint: 'check the path, or omit it' });
-  }
-};
 
 const workerCommand = async (options: CommonOptions, io: Io): Promise<number> =>
   serve('worker', options, io, async (runtime, lines) => {
@@ -68,15 +63,6 @@ const workerCommand = async (options: CommonOptions, io: Io): Promise<number> =>
     return async () => undefined;
   });
 
-/** The output of the service: a log for programs, or on a terminal lines for people, unless `--verbose`. */
-const openLog = (config: Config, options: CommonOptions, io: Io): { log: Log; lines: ServiceLines | null } => {
-  const { level } = config.log;
-  if (!io.terminal || options.verbose)
-    return { log: createLog({ level, pretty: io.terminal, destination: io.stdout }), lines: null };
-  const lines = new ServiceLines(io);
-  return { log: createLog({ level: level === 'silent' ? level : 'info', destination: lines.log }), lines };
-};
-
 const serve = async (
   role: string,
   options: CommonOptions,
@@ -85,7 +71,12 @@ const serve = async (
 ): Promise<number> => {
   const config = await configOf(options, io);
   io.line?.clear();
-  const { log, lines } = openLog(config, options, io);
+  // A log for programs, or on a terminal lines for people.
+  const { level } = config.log;
+  const lines = io.terminal && !options.verbose ? new ServiceLines(io) : null;
+  const log = lines
+    ? createLog({ level: level === 'silent' ? level : 'info', destination: lines.log })
+    : createLog({ level, pretty: io.terminal, destination: io.stdout });
   const onRunClosed = (report: StoredReport): void => lines?.closed(report);
   await withRuntime({ config, options, role, log, onRunClosed }, io, async (runtime) => {
     const end = await begin(runtime, lines);
@@ -93,8 +84,8 @@ const serve = async (
     freeWhenIdle();
     await stopped(io);
     await endProgress();
-    const text = 'stopping: jobs finish the current write, all others return to the queue';
-    log.info({ signal: String(io.stop.reason) }, text);
+    const signal = String(io.stop.reason);
+    log.info({ signal }, 'stopping: jobs finish the current write, all others return to the queue');
     const forced = 'second signal: exiting now; the next start resumes unfinished work';
     io.force.addEventListener('abort', () => log.warn(forced));
     await end();
@@ -103,8 +94,6 @@ const serve = async (
   lines?.say('stopped');
   return exitCodes.ok;
 };
-
-const shownEveryMs = 500;
 
 /** Shows on the last lines of a terminal how far runs are; returns what ends that. */
 const showRunning = (runtime: Runtime, { line }: Io): (() => Promise<void>) => {
@@ -115,7 +104,7 @@ const showRunning = (runtime: Runtime, { line }: Io): (() => Promise<void>) => {
     if (running.length > 0) line.show(...running);
     else line.clear();
   };
-  const end = repeat(shownEveryMs, show, (err) => runtime.log.debug({ err }, 'progress could not be shown'));
+  const end = repeat(500, show, (err) => runtime.log.debug({ err }, 'progress could not be shown'));
   return () => end().finally(() => line.clear());
 };
 
@@ -134,8 +123,8 @@ export const commands = {
 /** Items of a run that get a line each; of more, counts and causes of failures are reported. */
 const listedItems = 20;
 
-/** How soon the same warning is not said again, milliseconds, and how many are remembered. */
-const [sameMs, mostWarned] = [60_000, 1000];
+/** How soon the same warning is not said again, milliseconds. */
+const sameMs = 60_000;
 
 /** What lines say of a line of the log. */
 type LogLine = Record<'level' | 'msg', string> &
@@ -145,7 +134,7 @@ type LogLine = Record<'level' | 'msg', string> &
 export class ServiceLines {
   readonly #io: Io;
   /** When a warning was said last, Unix milliseconds. */
-  readonly #warned = new Map<string, number>();
+  readonly #warned = new BoundedMap<string, number>(1000);
   /** The last reported failure of each key, while it lasts. */
   readonly #reported = new Map<string, string>();
 
@@ -159,14 +148,13 @@ export class ServiceLines {
 
   /** Reports what a run did; a failure is reported once until the item recovers or fails for another reason. */
   closed(report: StoredReport): void {
-    const { portal, reason } = report;
+    const { portal, reason, items } = report;
     const name = targetName(report);
-    if (this.#isNews(name, reason)) this.#fail(name, reason, reason ? outcomeOf(reason) : undefined);
-    const news: ReportItem[] = [];
-    for (const item of report.items) {
+    if (this.#isNews(name, reason) && reason) this.#fail(name, reason, outcomeOf(reason));
+    const news = items.filter((item) => {
       const isNew = this.#isNews(`${portal} ${item.key}`, item.reason);
-      if (isNew || (item.reason === null && item.actions.length > 0)) news.push(item);
-    }
+      return isNew || (item.reason === null && item.actions.length > 0);
+    });
     if (news.length <= listedItems) for (const item of news) this.#item(item);
     else this.#many(name, news);
   }
@@ -179,18 +167,17 @@ export class ServiceLines {
     return sign !== null && sign !== before;
   }
 
-  #item({ reason, ...item }: ReportItem): void {
+  #item(item: ReportItem): void {
     const rows = item.rows === null ? '' : `, ${plural(item.rows, 'row')}`;
-    const fate = fateText({ ...item, reason });
-    if (reason) this.#fail(item.key, reason, fate);
+    const fate = fateText(item);
+    if (item.reason) this.#fail(item.key, item.reason, fate);
     else this.say(`${item.key}  ${fate}${item.live ? ', live' : ''}${rows}`);
   }
 
-  #fail(name: string, reason: StoredReport['reason'], fate = 'failed'): void {
-    const [first = ''] = (reason ? reasonText(reason) : '').split('\n');
+  #fail(name: string, reason: Reason, fate: string): void {
+    const [first = ''] = reasonText(reason).split('\n');
     this.say(`${name}  ${first.startsWith(fate) ? first : `${fate}: ${first}`}`);
-    for (const hint of reason ? [reason.hint, dropAgain(reason)] : [])
-      if (hint) say(this.#io, `            -> ${hint}`);
+    for (const hint of [reason.hint, dropAgain(reason)]) if (hint) say(this.#io, `            -> ${hint}`);
   }
 
   #many(name: string, news: ReportItem[]): void {
@@ -222,7 +209,6 @@ export class ServiceLines {
     const text = `${[...about, msg].join(': ')}${cause ? `: ${cause.split('\n', 1)[0]}` : ''}`;
     const now = Date.now();
     if (now - (this.#warned.get(text) ?? 0) < sameMs) return;
-    if (this.#warned.size > mostWarned) this.#warned.clear();
     this.#warned.set(text, now);
     this.say(`${level === 'info' ? '' : `${level}: `}${key ? `${key}: ` : ''}${text}`);
   }

@@ -73,11 +73,8 @@ const cellsOfGrapheme = (grapheme: string): number => {
 };
 
 /** Columns that a text takes on a terminal. */
-export const cellsOf = (text: string): number => {
-  let cells = 0;
-  for (const { segment } of graphemes.segment(text)) cells += cellsOfGrapheme(segment);
-  return cells;
-};
+export const cellsOf = (text: string): number =>
+  Iterator.from(graphemes.segment(text)).reduce((cells, { segment }) => cells + cellsOfGrapheme(segment), 0);
 
 /** The text, cut to so many columns with an ellipsis. */
 export const cutToCells = (text: string, most: number): string => {
