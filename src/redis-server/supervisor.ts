@@ -101,7 +101,8 @@ export class RedisSupervisor {
   #ensure(): Promise<'adopted' | 'started'> {
     const attempt = async (): Promise<'adopted' | 'started' | false> => {
       const record = await readPidFile(this.#options.folder);
-      if (record !== null && (await pingState(record.socket)) === 'ready') return this.#adopt(record);
+      if (record !== null && (await pingState(record.socket)) === 'ready' && (await this.#adopts(record)))
+        return 'adopted';
       if (this.#locks?.starts.tryExclusive() !== true) return false;
       try {
         return await this.#startUnlessRunning();
@@ -125,7 +126,18 @@ export class RedisSupervisor {
     }
   }
 
-  async #adopt(record: PidFile): Promise<'adopted'> {
+  /** False where the server ended meanwhile. */
+  async #adopts(record: PidFile): Promise<boolean> {
+    try {
+      await this.#adopt(record);
+      return true;
+    } catch (error) {
+      if ((await pingState(record.socket)) === 'ready') throw error;
+      return false;
+    }
+  }
+
+  async #adopt(record: PidFile): Promise<void> {
     const reach = { path: record.socket };
     const { pid } = await queryServer(reach, graceMs.running); // a kill may come before it is recorded
     this.#record = { ...record, server: pid === null ? null : markProcess(pid) };
@@ -133,14 +145,13 @@ export class RedisSupervisor {
     if (this.#options.appendfsync === 'always') {
       await withConnection(reach, graceMs.running, (client) => client.config('SET', 'appendfsync', 'always'));
     }
-    return 'adopted';
   }
 
   /** Under the lock: waits for a server that may be about to answer, stops one that does not, and starts another. */
   async #startUnlessRunning(): Promise<'adopted' | 'started'> {
     const { folder, log } = this.#options;
     const record = await readPidFile(folder);
-    if (record !== null && (await this.#answers(record))) return this.#adopt(record);
+    if (record !== null && (await this.#answers(record)) && (await this.#adopts(record))) return 'adopted';
     if (record?.server && isRunning(record.server)) {
       log.warn({ pid: record.server.pid }, 'stopping an embedded Redis that does not answer');
       await stopServer(record.server);

@@ -1,3 +1,7 @@
+import { once } from 'node:events';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { expect, test } from 'vitest';
 import { openRedis } from '../../src/redis-server/embedded.ts';
@@ -43,6 +47,25 @@ test('a process that exits without waiting leaves no server behind, unless anoth
   const next = new Redis(handle.options);
   expect(await next.get('kept')).toBe('value');
   next.disconnect();
+  await handle.close();
+});
+
+test('a server that ends while it is being adopted is replaced', async () => {
+  const state = newState();
+  const folder = join(state, 'redis');
+  mkdirSync(folder, { mode: 0o700 });
+  const socket = join(folder, 'redis.sock');
+  const dying = createServer((client) =>
+    client.once('data', (data) => {
+      if (/ping/i.test(`${data}`)) return client.end('+PONG\r\n');
+      dying.close();
+      client.destroy();
+    }),
+  ).listen(socket);
+  await once(dying, 'listening');
+  writeFileSync(join(folder, 'redis.pid'), JSON.stringify({ server: null, socket, binary: 'redis-server' }));
+  const handle = await openRedis(embedded(state));
+  expect(handle.how).toBe('started');
   await handle.close();
 });
 
