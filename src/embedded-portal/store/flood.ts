@@ -32,16 +32,14 @@ export const openFlood = (db: DatabaseSync) => {
       return ofUser >= userLimit.failures ? 'user' : null;
     },
     /** Counts an attempt; returns what `giveBack` takes. */
-    reserve: ({ user, address, now: at }: Attempt): number[] => {
+    reserve: ({ user, address, now: at }: Attempt): number => {
       run`DELETE FROM flood WHERE at < ${at - userLimit.window}`;
-      const ofAddress = insert('flood', { event: 'address', identifier: address, at });
-      return user === null
-        ? [ofAddress]
-        : [ofAddress, insert('flood', { event: 'user', identifier: `${user}-${address}`, at })];
+      if (user !== null) insert('flood', { event: 'user', identifier: `${user}-${address}`, at });
+      return insert('flood', { event: 'address', identifier: address, at });
     },
     /** The attempt was right: it does not count, and the failures of that user from there are forgotten. */
-    giveBack: (reserved: number[], { user, address }: Attempt): void => {
-      for (const row of reserved) run`DELETE FROM flood WHERE rowid = ${row}`;
+    giveBack: (reserved: number, { user, address }: Attempt): void => {
+      run`DELETE FROM flood WHERE rowid = ${reserved}`;
       run`DELETE FROM flood WHERE event = 'user' AND identifier = ${`${user}-${address}`}`;
     },
   };
