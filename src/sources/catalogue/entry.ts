@@ -6,7 +6,7 @@ import type { NodeFields } from '../../model/wish.ts';
 import { defined, isObject } from '../../util/json.ts';
 import type { CatalogueManifest, DatasetSpec } from '../manifest/schema.ts';
 import { areaOf, dayOf, spanOf } from './composed.ts';
-import { type LeftOut, resourcesOf } from './distributions.ts';
+import { resourcesOf } from './distributions.ts';
 import {
   addressText,
   identifierOf,
@@ -41,9 +41,7 @@ export const datasetOf = (
   value: unknown,
   { catalogue, defaults }: Pick<CatalogueManifest, 'catalogue' | 'defaults'>,
   remark: Remark,
-):
-  | { dataset: CatalogueDataset; leftOut: LeftOut[]; faults: null }
-  | { dataset: null; leftOut?: never; faults: string[] } => {
+) => {
   if (!isObject(value)) return { dataset: null, faults: ['it is not an object'] };
   const { identifier, title } = namesOf(value);
   if (identifier === null || title === null) {
@@ -59,7 +57,7 @@ export const datasetOf = (
   const { 'adms:identifier': _other, ...rest } = value;
   applyRules({ ...(isNothing(value.identifier) ? rest : value), identifier }, draft);
   const { fields, ...details } = defaults.dataset;
-  const dataset = {
+  const dataset: CatalogueDataset = {
     identifier,
     id: idOfIdentifier(identifier),
     title: draft.short('title', title),

@@ -33,10 +33,7 @@ const firstOf = (values: readonly unknown[]): string | null => {
 export const keptText = (value: unknown): string => textOf(value) ?? JSON.stringify(value);
 
 /** A value as a list: lists as they are, nothing as an empty list. */
-export const listOf = (value: unknown): unknown[] => {
-  const list = Array.isArray(value) ? value : [value];
-  return list.filter((item) => !isNothing(item));
-};
+export const listOf = (value: unknown): unknown[] => [value].flat().filter((item) => !isNothing(item));
 
 export const textsOf = (value: unknown): string[] => [...new Set(listOf(value).flatMap((item) => textOf(item) ?? []))];
 

@@ -5,7 +5,7 @@ import { dirname, join, relative, sep } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { watch } from 'chokidar';
 import type { Log } from '../../model/log.ts';
-import { gone, isErrno, unless } from '../../util/durable.ts';
+import { gone, unless } from '../../util/durable.ts';
 import { type DropTarget, faultyFolder, type Placed } from './drop-target.ts';
 
 export const snapshotOf = (stats: BigIntStats) => ({
@@ -53,19 +53,14 @@ export const isMarked = async (inbox: string, path: string, ending: string): Pro
 
 /** All but folders, with the reason for links and unreadable folders. Our own and other dot folders are not entered. */
 async function* walkInbox(inbox: string, folder = ''): AsyncGenerator<{ path: string; reason: string | null }> {
-  let entries: Dirent[];
-  try {
-    entries = await readdir(join(inbox, folder), { withFileTypes: true });
-  } catch (error) {
-    if (isErrno(error, ...gone) && folder !== '') return;
-    if (folder === '' || !isErrno(error, 'EACCES', 'EPERM')) throw error;
+  const reading = readdir(join(inbox, folder), { withFileTypes: true });
+  const entries = folder === '' ? await reading : await unless(unless(reading, gone, []), ['EACCES', 'EPERM'], null);
+  if (entries === null)
     yield {
       path: folder,
       reason: 'cannot be read: permission denied; let the user that runs sluice read and write it',
     };
-    return;
-  }
-  for (const entry of entries) {
+  for (const entry of entries ?? []) {
     const path = folder === '' ? entry.name : `${folder}/${entry.name}`;
     if (entry.isDirectory() && (entry.name.startsWith('.') || path === faultyFolder)) continue;
     if (entry.isDirectory()) yield* walkInbox(inbox, path);

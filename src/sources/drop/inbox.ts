@@ -316,13 +316,12 @@ export class Inbox {
   /** Records every file that has settled in the spool; what still moves there settles again. */
   async #completeDue(): Promise<void> {
     const due = this.#view.due(now()).filter(isSpooled);
-    const since = new Map(due.map((settler) => [basename(settler.folder), settler.since]));
     const { claims, moving } = await completeClaims(due, this.#stop.signal);
     for (const claim of claims) {
       const { id, dropped, fingerprint } = claim;
       const { bytes, sha256 } = fingerprint;
+      this.#join(claim, this.#view.settlers.get(id)?.since ?? now());
       this.#view.settlers.delete(id);
-      this.#join(claim, since.get(id) ?? now());
       this.#log.info({ path: dropped, claim: id, bytes, sha256 }, 'took a file');
     }
     for (const { folder, path } of moving) await this.#settleInSpool(folder, path);

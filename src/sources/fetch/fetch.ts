@@ -101,13 +101,13 @@ export class Fetcher {
   }
 
   private async ask(url: string, options: FetchOptions): Promise<Answer> {
-    const { known, signal, log } = options;
+    const { known } = options;
     const headersFor = (at: URL): Record<string, string> => ({
       accept: options.accept ?? '*/*',
       'accept-encoding': acceptEncoding(options.name ?? nameInPath(at)),
       ...conditions(known, at),
     });
-    const answer = await this.client.ask(url, { headersFor, signal, log }).catch((error: unknown) => {
+    const answer = await this.client.ask(url, { ...options, headersFor }).catch((error: unknown) => {
       throw this.told(error);
     });
     if (answer.status === 200 || (answer.status === 304 && known !== null)) return answer;

@@ -4,14 +4,13 @@ import type { LookupFunction } from 'node:net';
 import { Agent, type Dispatcher, EnvHttpProxyAgent } from 'undici';
 import { credentialsFor } from '../../config/source-credentials.ts';
 import { SourceRefusedError, SourceUnreachableError } from '../../model/errors.ts';
-import type { Log } from '../../model/log.ts';
 import { pause } from '../../util/concurrency.ts';
 import { isErrno } from '../../util/durable.ts';
 import { hasCredentials, headersAsText, retryAfterMs } from '../../util/http.ts';
 import { headWithin } from '../../util/patience.ts';
 import { withoutSecrets } from '../../util/secrets.ts';
 import { type AddressGuard, addressGuard, guardedConnector, refusalOfHost, refusalOfName } from './connect.ts';
-import { type FetchPolicy, networkFailure, shown } from './policy.ts';
+import { type FetchOptions, type FetchPolicy, networkFailure, shown } from './policy.ts';
 import { oneOf } from './response-headers.ts';
 
 /** A shorter pause that a host requested is waited out here; a longer one is left to the retry of the job. */
@@ -60,12 +59,8 @@ export interface Answer {
   login: string | null;
 }
 
-interface Question {
-  /** Headers for the request to an address; called again after each redirect. */
-  headersFor(url: URL): Record<string, string>;
-  signal: AbortSignal;
-  log?: Log | undefined;
-}
+/** `headersFor` gives the headers for the request to an address, and is called again after each redirect. */
+type Question = Pick<FetchOptions, 'signal' | 'log'> & { headersFor(url: URL): Record<string, string> };
 
 export interface Posting {
   headers: Record<string, string>;

@@ -57,10 +57,9 @@ export const scheduleFileSchema = z.union([text, longForm]);
 
 /** Resolves a checked `schedule`; `timezone` is the manifest's own key, which goes with a pattern alone. */
 export const resolveSchedule = (file: z.infer<typeof scheduleFileSchema>, timezone = 'UTC'): Schedule => {
-  const given = typeof file === 'string' ? { cron: file, timezone } : file;
-  const { cron, timezone: zone = 'UTC', jitter, window, catchUp = 'once' }: z.infer<typeof longForm> = given;
-  const jitterMs = jitter === undefined ? 0 : durationMs(jitter);
-  return { cron, timezone: zone, jitterMs, window: window === undefined ? null : windowOf(window), catchUp };
+  const given: z.infer<typeof longForm> = typeof file === 'string' ? { cron: file, timezone } : file;
+  const { cron, timezone: zone = 'UTC', jitter = '0s', window, catchUp = 'once' } = given;
+  return { cron, timezone: zone, jitterMs: durationMs(jitter), window: window ? windowOf(window) : null, catchUp };
 };
 
 /** `22:00-06:00` as minutes of the day. */
