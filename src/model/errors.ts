@@ -4,7 +4,7 @@ import { basename, dirname } from 'node:path';
 import { defined } from '../util/json.ts';
 import type { Reason } from './report.ts';
 
-interface ErrorDetails {
+export interface ErrorDetails {
   hint?: string | undefined;
   cause?: unknown;
   /** Where in a file, from 1; absent where the file as a whole is meant. */

@@ -123,8 +123,7 @@ const idsOf = (found: readonly Found[]): Map<Found, string> => {
   for (const [seed, twins] of Map.groupBy(found, (each) => each.seed)) {
     if (seed === null) continue;
     for (const [mark, same] of Map.groupBy(twins, (each) => (twins.length === 1 ? '' : markOf(each)))) {
-      const sorted =
-        same.length === 1 ? same : same.toSorted((a, b) => (canonicalJson(a.item) < canonicalJson(b.item) ? -1 : 1));
+      const sorted = same.toSorted((a, b) => (canonicalJson(a.item) < canonicalJson(b.item) ? -1 : 1));
       for (const [index, each] of sorted.entries()) {
         const unique = `${seed}${mark}${index === 0 ? '' : `#${index + 1}`}`;
         ids.set(each, each.byAddress ? idOfAddress(unique) : idOfIdentifier(unique));

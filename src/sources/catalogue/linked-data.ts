@@ -1,5 +1,5 @@
 // DCAT-AP catalogues in JSON-LD or RDF, as entries with the keys of a data.json, so that one mapping serves all.
-import { CatalogueFaultError } from '../../model/errors.ts';
+import { CatalogueFaultError, type ErrorDetails } from '../../model/errors.ts';
 import { peeked } from '../../util/peek.ts';
 import { countText } from '../../util/plural.ts';
 import { SilentError, WorkerPool } from '../../util/worker-pool.ts';
@@ -94,9 +94,5 @@ const endOfThread = (cause: unknown, name: string, syntax: Syntax): unknown => {
 export const documentFault = (
   name: string,
   what: string,
-  {
-    hint = 'nothing was published or removed',
-    line = 1,
-    cause,
-  }: { hint?: string | undefined; line?: number; cause?: unknown } = {},
+  { hint = 'nothing was published or removed', line = 1, cause }: ErrorDetails = {},
 ): CatalogueFaultError => new CatalogueFaultError(what, { name, line, column: 1 }, { hint, cause });

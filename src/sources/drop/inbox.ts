@@ -105,6 +105,8 @@ export class Inbox {
   readonly #beats: NodeJS.Timeout;
   readonly #stop = new AbortController();
   readonly #firstScan = Promise.withResolvers<void>();
+  /** Resolves when all that stood in the folder at the opening has been seen once (or the inbox was closed). */
+  readonly scanned = this.#firstScan.promise;
   #watch: { close(): Promise<void> } | null = null;
   #dirty = new Set<string>();
   #rescanAt = 0;
@@ -145,11 +147,6 @@ export class Inbox {
   /** False while files settle here or in the hands of another watcher. */
   get isSettled(): boolean {
     return !this.#isShared && this.state().settling.length === 0;
-  }
-
-  /** Resolves when all that stood in the folder at the opening has been seen once (or the inbox was closed). */
-  get scanned(): Promise<void> {
-    return this.#firstScan.promise;
   }
 
   async start(): Promise<void> {

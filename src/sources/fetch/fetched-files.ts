@@ -8,23 +8,13 @@ import { gone, isErrno, sha256Of, unless, writeDurably } from '../../util/durabl
 import { parsedJson } from '../../util/json.ts';
 import { makeFolder } from '../../util/make-folder.ts';
 import type { Fetcher } from './fetch.ts';
-import { type FetchOptions, type Validators, validatorsSchema } from './policy.ts';
+import { type FetchOptions, fetchedSchema, type Validators } from './policy.ts';
 
 /** Folders of resources that were not requested for so long (ms) are removed. */
 const forgottenMs = 7 * 86_400_000;
 
-const fetchedSchema = z.object({
-  url: z.string(),
-  /** What fetched it; the same job takes it again without asking. */
-  by: z.string(),
-  bytes: z.number().int(),
-  sha256: z.string(),
-  validators: validatorsSchema,
-  contentType: z.string().nullable(),
-  fileName: z.string().nullable(),
-  finalUrl: z.string(),
-  headers: z.record(z.string(), z.union([z.string(), z.array(z.string())]).optional()),
-});
+/** `by`: what fetched it; the same job takes it again without asking. */
+const noteSchema = fetchedSchema.extend({ url: z.string(), by: z.string() });
 
 export interface FetchedFile extends Facts {
   path: string;
@@ -104,7 +94,7 @@ export class FetchedFiles {
 
   private async whole(folder: string, url: string): Promise<Facts | null> {
     const text = await unless(readFile(noteOf(folder), 'utf8'), ['ENOENT'], null);
-    const note = text === null ? null : fetchedSchema.safeParse(parsedJson(text)).data;
+    const note = text === null ? null : noteSchema.safeParse(parsedJson(text)).data;
     const stats = await unless(stat(join(folder, 'content')), ['ENOENT'], null);
     if (!note || note.url !== url || stats?.size !== note.bytes || stats.mtimeMs > (await mtimeOf(noteOf(folder))))
       return null;
@@ -133,7 +123,7 @@ export const acceptFor = (name: string): string => {
   return type === 'application/octet-stream' ? '*/*' : `${type}, */*;q=0.5`;
 };
 
-type Facts = z.infer<typeof fetchedSchema>;
+type Facts = z.infer<typeof noteSchema>;
 
 const noteOf = (folder: string): string => join(folder, 'fetched.json');
 

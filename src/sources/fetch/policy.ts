@@ -9,9 +9,7 @@ import type { TellMoved } from '../../model/moved.ts';
 import { http, type NetworkFault, networkFaultOf } from '../../util/http.ts';
 import type { proxyOf } from './connect.ts';
 
-type Limits = 'maxBytes' | 'maxRedirects' | 'connectMs' | 'headersMs' | 'bodyMs' | 'requestsPerSecond';
-
-export interface FetchPolicy extends Pick<Config['sources'], Limits> {
+export interface FetchPolicy extends Omit<Config['sources'], 'allow' | 'credentials' | 'proxy'> {
   /** Addresses, CIDRs and host names that may be private. */
   allowPrivate: readonly string[];
   userAgent: string;
@@ -46,20 +44,22 @@ export interface FetchOptions {
   moved?: TellMoved;
 }
 
+/** What is known of a whole file that was fetched. */
+export const fetchedSchema = z.object({
+  bytes: z.number().int(),
+  sha256: z.string(),
+  validators: validatorsSchema,
+  contentType: z.string().nullable(),
+  /** Of Content-Disposition, else of the address; never holds a folder. */
+  fileName: z.string().nullable(),
+  finalUrl: z.string(),
+  headers: z.record(z.string(), z.union([z.string(), z.array(z.string())]).optional()),
+});
+
 /** A whole file, or that the known version is still current. */
 export type Fetched =
   | { status: 'unchanged'; headers: IncomingHttpHeaders }
-  | {
-      status: 'fetched';
-      bytes: number;
-      sha256: string;
-      validators: Validators;
-      contentType: string | null;
-      /** Of Content-Disposition, else of the address; never holds a folder. */
-      fileName: string | null;
-      finalUrl: string;
-      headers: IncomingHttpHeaders;
-    };
+  | ({ status: 'fetched' } & z.infer<typeof fetchedSchema>);
 
 /** An address as messages show it: without its query. */
 export const shown = (url: URL): string => `${url.origin}${url.pathname}${url.search === '' ? '' : '?…'}`;
