@@ -28,7 +28,7 @@ function* stream({
 const inspect = (chunks: Iterable<Buffer>): { verdict: string; findings: Finding[]; held: number } => {
   const before = process.memoryUsage().arrayBuffers;
   const layout = { dialect: { ...rfc4180, delimiter: ',' as const }, titleRows: 0 };
-  const table = { layout, bom: false, decodedFrom: null, skipped: null };
+  const table = { signature: null, layout, bom: false, decodedFrom: null, skipped: null };
   const how = { rowBytes: defaultRowBytes, isEncodingGiven: false, apart: new Set<number>() };
   const inspection = tableInspection({ ...table, ...how });
   let held = 0;

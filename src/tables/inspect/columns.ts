@@ -15,6 +15,9 @@ export interface ColumnFacts {
   /** The line of the row that decided: the one after which no other row changed the type; null for an empty column. */
   decidedBy: number | null;
   kinds: KindCount[];
+  /** How many values are text, and how many are not. */
+  texts: number;
+  values: number;
   empty: number;
 }
 
@@ -71,9 +74,13 @@ export class ColumnKinds {
   facts(column: number): ColumnFacts {
     const from = column * kindsCount;
     const kinds: KindCount[] = [];
+    let [texts, values] = [0, 0];
     for (const [at, facts] of valueKinds.entries()) {
       const count = this.#counts[from + at] ?? 0;
-      if (count > 0 && at !== emptyKind) kinds.push({ ...facts, count, line: this.#lines[from + at] ?? 0 });
+      if (count === 0 || at === emptyKind) continue;
+      kinds.push({ ...facts, count, line: this.#lines[from + at] ?? 0 });
+      if (facts.kind === 'text') texts = count;
+      else values += count;
     }
     if (kinds.length > 1) kinds.sort((a, b) => a.line - b.line);
     let [type, decidedBy]: [ColumnType, number | null] = ['empty', null];
@@ -81,7 +88,7 @@ export class ColumnKinds {
       const next = joined(type, own);
       if (next !== type) [type, decidedBy] = [next, line];
     }
-    return { type, decidedBy, kinds, empty: this.#counts[from + emptyKind] ?? 0 };
+    return { type, decidedBy, kinds, texts, values, empty: this.#counts[from + emptyKind] ?? 0 };
   }
 }
 
@@ -165,22 +172,14 @@ const typeNames: Partial<Record<ColumnType, string>> = {
   boolean: 'a boolean',
 };
 
-const brokenType = (findings: Findings, column: number, { type: found, kinds }: ColumnFacts): void => {
-  if (found !== 'text') return;
-  const total = kinds.reduce((sum, { count }) => sum + count, 0);
+const brokenType = (findings: Findings, column: number, { type: found, kinds, texts, values }: ColumnFacts): void => {
   const text = kinds.find(({ kind }) => kind === 'text');
-  const [main] = kinds
-    .filter(({ kind }) => kind !== 'text' && kind !== 'leading zero')
-    .sort((a, b) => b.count - a.count);
-  if (
-    text === undefined ||
-    main === undefined ||
-    total < 20 ||
-    text.count > total * fewShare ||
-    main.count + text.count < total * (1 - fewShare)
-  )
-    return;
+  const others = kinds.filter(({ kind }) => kind !== 'text' && kind !== 'leading zero');
+  const [main] = others.sort((a, b) => b.count - a.count);
+  const total = texts + values;
+  if (found !== 'text' || !text || !main || total < 20) return;
+  if (texts > total * fewShare || main.count + texts < total * (1 - fewShare)) return;
   const type = typeNames[isNumber(main) ? 'number' : main.type] ?? main.kind;
   const { line } = text;
-  findings.add('type-broken', { line, column }, { values: plural(text.count, 'value'), type, line });
+  findings.add('type-broken', { line, column }, { values: plural(texts, 'value'), type, line });
 };

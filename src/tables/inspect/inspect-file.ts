@@ -4,9 +4,9 @@ import { missingSource } from '../../model/errors.ts';
 import type { Cancellable } from '../../util/worker-pool.ts';
 import type { GivenReading } from '../scan/dialect.ts';
 import { encodingNamed } from '../scan/encodings.ts';
-import { type OpenTable, openTable } from '../scan/open-table.ts';
+import { openTable } from '../scan/open-table.ts';
 import { type Answer, answerOf } from '../thread-answer.ts';
-import { byPlace, Findings, verdictOf } from './finding.ts';
+import { byPlace, verdictOf } from './finding.ts';
 import { type Inspected, tableInspection } from './inspection.ts';
 
 export interface CheckTask extends GivenReading {
@@ -19,27 +19,6 @@ export interface CheckTask extends GivenReading {
 /** What an inspection finds of a file. `sha256` is hex and of the bytes as they are in the file. */
 export type Inspection = Inspected & { bytes: number; sha256: string };
 
-/** The inspection of a file that cannot be read as a table. */
-const noTable = ({ signature, bom, layout }: OpenTable): Inspected => {
-  const findings = new Findings({ offsets: true });
-  if (signature === null) findings.add('wide-encoding', { line: 1 }, { name: 'UTF-32' });
-  else findings.add('not-a-table', { line: 1, offset: 0 }, { signature });
-  return {
-    verdict: 'faulty',
-    encoding: 'unknown',
-    bom,
-    delimiter: layout.dialect.delimiter,
-    quote: '"',
-    escape: '"',
-    lineEnds: 'none',
-    headerLine: 0,
-    rows: 0,
-    columns: [],
-    findings: findings.list(),
-    fix: { titleRows: 0, footerLine: null, emptyTail: 0, header: [] },
-  };
-};
-
 const inspectOnce = (task: Cancellable<CheckTask>, fatal = false): Inspection => {
   const hash = createHash('sha256');
   let bytes = 0;
@@ -49,10 +28,9 @@ const inspectOnce = (task: Cancellable<CheckTask>, fatal = false): Inspection =>
   };
   using table = openTable({ ...task, fatal, onBytes });
   const how = { rowBytes: task.rowBytes, isEncodingGiven: task.encoding !== undefined, apart: new Set(task.apart) };
-  const isTable = table.signature === null && table.decodedFrom !== 'UTF-32';
-  const inspection = isTable ? tableInspection({ ...table, ...how }) : null;
-  for (const chunk of table.chunks) inspection?.feed(chunk); // the hash covers all bytes in any case
-  return { ...(inspection?.end() ?? noTable(table)), bytes, sha256: hash.digest('hex') };
+  const inspection = tableInspection({ ...table, ...how });
+  for (const chunk of table.chunks) inspection.feed(chunk);
+  return { ...inspection.end(), bytes, sha256: hash.digest('hex') };
 };
 
 /** The inspection of a file in the encoding that evidence suggests, with the finding about that encoding. */

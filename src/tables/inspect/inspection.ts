@@ -3,6 +3,7 @@ import { isAscii } from 'node:buffer';
 import type { ColumnKind } from '../../model/table-history.ts';
 import type { CellScanner } from '../scan/cell-scanner.ts';
 import { contextAt } from '../scan/cell-text.ts';
+import { rfc4180 } from '../scan/dialect.ts';
 import { type EncodingVerdict, EncodingWatch, hintOf } from '../scan/encoding-watch.ts';
 import { oversizeOf } from '../scan/faults.ts';
 import { type OpenTable, scannerOf } from '../scan/open-table.ts';
@@ -45,7 +46,7 @@ export interface Inspected {
   fix: { titleRows: number; footerLine: number | null; emptyTail: number; header: string[] };
 }
 
-interface InspectionSettings extends Pick<OpenTable, 'layout' | 'bom' | 'decodedFrom' | 'skipped'> {
+interface InspectionSettings extends Pick<OpenTable, 'signature' | 'layout' | 'bom' | 'decodedFrom' | 'skipped'> {
   rowBytes: number;
   isEncodingGiven: boolean;
   /** Lines of rows that are known to be below blank ones. */
@@ -66,14 +67,17 @@ interface Mark {
 
 /** Inspects a table that is fed chunk by chunk, without a byte order mark. */
 export const tableInspection = (settings: InspectionSettings) => {
-  const { layout, bom, decodedFrom, skipped, rowBytes, isEncodingGiven, apart } = settings;
+  const { signature, bom, decodedFrom, skipped, rowBytes, isEncodingGiven, apart } = settings;
+  const isTable = signature === null && decodedFrom !== 'UTF-32';
+  const { delimiter } = settings.layout.dialect;
+  const layout = isTable ? settings.layout : { dialect: { ...rfc4180, delimiter }, titleRows: 0 };
   const { dialect } = layout;
   /** The bytes of the file begin with a byte order mark of UTF-8. */
   const hasMark = bom && decodedFrom === null;
-  const findings = new Findings({ offsets: decodedFrom === null });
+  const findings = new Findings({ offsets: decodedFrom === null || !isTable });
   const scanner = scannerOf(settings, rowBytes);
   const watch = new EncodingWatch();
-  const importer = importerWatch(scanner, findings, dialect.delimiter);
+  const importer = importerWatch(scanner, findings, delimiter);
   /** Bytes that belong to no UTF-8 character, and where they stand. */
   const badAt: (FoundAt & { byte: number; offset: number })[] = [];
   let { titleRows } = layout;
@@ -121,6 +125,7 @@ export const tableInspection = (settings: InspectionSettings) => {
   };
 
   const feed = (chunk: Buffer): void => {
+    if (!isTable) return;
     const marks: Mark[] = watch.feed(chunk).map((at) => ({
       at,
       report: (place) => {
@@ -144,6 +149,9 @@ export const tableInspection = (settings: InspectionSettings) => {
 
   /** Reports how the file is written; returns its encoding. */
   const reportEncoding = (): string => {
+    if (signature !== null) findings.add('not-a-table', { line: 1, offset: 0 }, { signature });
+    else if (!isTable) findings.add('wide-encoding', { line: 1 }, { name: 'UTF-32' });
+    if (!isTable) return 'unknown';
     if (isEncodingGiven && decodedFrom !== null) {
       findings.add('other-encoding', { line: 1 }, { encoding: decodedFrom, isGiven: true });
       return decodedFrom;
@@ -177,7 +185,6 @@ export const tableInspection = (settings: InspectionSettings) => {
     const facts = cells.map((_, column) => counts.facts(column));
     judgeRepeats(findings.of('repeated-header'), facts);
     const isRecord = layout.headerless === true;
-    const { delimiter } = dialect;
     const names = headerFindings(findings, { cells, line, places, facts, delimiter, isRecord });
     importer.header(cells, line);
     if (cells.length <= mostColumns) columnRemarks(findings, { names: cells, facts, rows, line });
@@ -201,11 +208,12 @@ export const tableInspection = (settings: InspectionSettings) => {
     const encoding = reportEncoding();
     const { columns, emptyTail: tail } =
       header === null || body === null ? { columns: [], emptyTail: 0 } : reportColumns(header, body);
-    if (header === null && findings.of('row-oversize') === undefined) findings.add('empty-file', { line: 1 }, {});
+    if (header === null && isTable && findings.of('row-oversize') === undefined)
+      findings.add('empty-file', { line: 1 }, {});
     const { rows = 0, last = null } = body ?? {};
     const { lines } = scanner;
     tableRemarks(findings, { layout, last, rows, lines, header, firstRowLine, skipped: skipped?.lines ?? null });
-    const { quote, escape: by, delimiter } = dialect;
+    const { quote, escape: by } = dialect;
     const found = findings.list();
     return {
       verdict: verdictOf(found),
@@ -229,11 +237,7 @@ export const tableInspection = (settings: InspectionSettings) => {
 /** A row like the header is a header beyond doubt where a column has no other text; otherwise it may be a row. */
 const judgeRepeats = (repeats: Finding | undefined, facts: ColumnFacts[]): void => {
   if (repeats === undefined) return;
-  const isHeader = facts.some(({ kinds }) => {
-    const text = kinds.find(({ kind }) => kind === 'text')?.count ?? 0;
-    const others = kinds.reduce((sum, { kind, count }) => (kind === 'text' ? sum : sum + count), 0);
-    return text === repeats.count && others >= Math.max(2, text);
-  });
+  const isHeader = facts.some(({ texts, values }) => texts === repeats.count && values >= Math.max(2, texts));
   if (isHeader) repeats.code = 'table-header';
   else repeats.mend = null;
 };

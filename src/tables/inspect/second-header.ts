@@ -66,8 +66,5 @@ const mostTables = 4;
 const fewestValues = 3;
 
 /** True for a column of values, so many at least, but for so few texts. */
-const isBroken = ({ kinds }: ColumnFacts, most: number, fewest: number): boolean => {
-  const texts = kinds.find(({ kind }) => kind === 'text')?.count ?? 0;
-  const values = kinds.reduce((sum, { kind, count }) => (kind === 'text' ? sum : sum + count), 0);
-  return texts > 0 && texts <= most && values >= Math.max(texts, fewest);
-};
+const isBroken = ({ texts, values }: ColumnFacts, most: number, fewest: number): boolean =>
+  texts > 0 && texts <= most && values >= Math.max(texts, fewest);
