@@ -8,10 +8,6 @@ import { hasBom, refuseWide } from './encodings.ts';
 import { faultOf } from './fault-kinds.ts';
 import { faultOfRow, oversizeFault } from './faults.ts';
 
-export interface ReadOptions {
-  rowBytes?: number;
-}
-
 /** Joins the first chunks until they have four bytes, so that a byte order mark is not cut. */
 async function* withWholeHead(source: AsyncIterable<Buffer> | Iterable<Buffer>): AsyncGenerator<Buffer> {
   let head: Buffer = Buffer.alloc(0);
@@ -31,7 +27,7 @@ async function* withWholeHead(source: AsyncIterable<Buffer> | Iterable<Buffer>):
 export async function* readTable(
   source: AsyncIterable<Buffer> | Iterable<Buffer>,
   dialect: TableDialect,
-  { rowBytes = defaultRowBytes }: ReadOptions = {},
+  { rowBytes = defaultRowBytes } = {},
 ): AsyncGenerator<string[][]> {
   const scanner = new CellScanner(dialect, rowBytes);
   const watch = new EncodingWatch();

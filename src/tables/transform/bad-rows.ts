@@ -31,11 +31,10 @@ export const badRowsOf = (
     const listed = examples.slice(0, mostListed);
     const more = violations > listed.length ? [`and ${countText(violations - listed.length)} more`] : [];
     const most = 'rows' in limit ? `the ${limit.rows}` : `the ${Number((limit.share * 100).toPrecision(6))}%`;
-    const allowed = policy === 'fail' ? '' : `, more than ${most} allowed (maxBadRows)`;
-    const way =
+    const [allowed, way] =
       policy === 'fail'
-        ? 'set them aside with `badRows: quarantine`'
-        : 'raise maxBadRows; the steps may no longer fit the file';
+        ? ['', 'set them aside with `badRows: quarantine`']
+        : [`, more than ${most} allowed (maxBadRows)`, 'raise maxBadRows; the steps may no longer fit the file'];
     return new TableRowsError([`${of}${allowed}: nothing is published`, ...listed, ...more].join('\n'), {
       line,
       hint: `fix these rows, or ${way}`,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { TableFaultError } from '../../../src/model/errors.ts';
 import { rfc4180, type TableDialect } from '../../../src/tables/scan/dialect.ts';
-import { type ReadOptions, readTable } from '../../../src/tables/scan/reader.ts';
+import { readTable } from '../../../src/tables/scan/reader.ts';
 
 const bytes = (text: string | Buffer): Buffer => (typeof text === 'string' ? Buffer.from(text) : text);
 
@@ -15,7 +15,7 @@ const rowsOf = async (
   content: string | Buffer,
   dialect: Partial<TableDialect> = {},
   size = 1 << 16,
-  options: ReadOptions = {},
+  options: { rowBytes?: number } = {},
 ): Promise<string[][]> => {
   const rows: string[][] = [];
   for await (const batch of readTable(inChunks(content, size), { ...rfc4180, ...dialect }, options)) {

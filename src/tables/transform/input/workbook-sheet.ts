@@ -5,7 +5,7 @@ import { lettersOf, TableFaultError, TableInputError } from '../../../model/erro
 import { columnLimit, type Limits, oversizeRow, type Row, shown, tooManyColumns } from '../row.ts';
 import type { Archive } from './archive.ts';
 import { numberText, type Shows } from './number-format.ts';
-import { attributes, readXml, type XmlEvents } from './xml.ts';
+import { readXml, type XmlEvents } from './xml.ts';
 
 export interface SheetContent {
   sheet: string;
@@ -119,15 +119,15 @@ const sheetReader = ({ sheet, shared, styles, since1904, limits }: SheetContent)
   };
 
   const events: XmlEvents = {
-    open: (name, tag) => {
+    open: (name, found) => {
       if (name === 'v' || name === 't') beginValue();
       else if (name === 'f') cell.isFormula = true;
-      else if (name === 'c') beginCell(attributes(tag));
+      else if (name === 'c') beginCell(found);
       else if (name === 'rPh') phonetic++;
       else if (name === 'row') {
-        row = { line: Number(attributes(tag).r ?? '') || row.line + 1, cells: [] };
+        row = { line: Number(found.r ?? '') || row.line + 1, cells: [] };
         size = 0;
-      } else if (name === 'mergeCell') noteMerged(attributes(tag).ref);
+      } else if (name === 'mergeCell') noteMerged(found.ref);
     },
     text: (piece) => {
       if (!inValue || phonetic > 0) return;

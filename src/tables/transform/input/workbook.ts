@@ -21,7 +21,7 @@ import { type Archive, listed } from './archive.ts';
 import { resumed } from './delimited.ts';
 import { stylesShow } from './number-format.ts';
 import { readSheet, type SheetContent, type SheetFacts, unescaped } from './workbook-sheet.ts';
-import { attributes, readXml, type XmlEvents } from './xml.ts';
+import { readXml, type XmlEvents } from './xml.ts';
 
 /** Most characters of shared texts that are held in memory; each text counts for a few more. */
 const mostShared = 128 * 1024 * 1024;
@@ -52,7 +52,7 @@ export const openWorkbook = async (
   const { sheets, since1904 } = await sheetsOf(archive, parts);
   const sheet = await chosenSheet(archive, { sheets, wanted, limits });
   report.notes.push(`sheet ${shown(sheet.name)} of a workbook`);
-  const body: Body = { sheet: sheet.name, header: 1, width: 0, indent: 0, rows: 0, last: 0, blank: 0 };
+  const body = newBody(sheet.name);
   const rows = readSheet(archive, part(archive, sheet.path), {
     sheet: sheet.name,
     shared: await sharedTexts(archive, parts.shared, limits),
@@ -120,15 +120,9 @@ const exported = (rows: Row[], width: number): Buffer => {
 
 const mostBlank = 100;
 
-interface Body {
-  sheet: string;
-  header: number;
-  width: number;
-  indent: number;
-  rows: number;
-  last: number;
-  blank: number;
-}
+/** What is known of the table while its rows are read. */
+const newBody = (sheet: string) => ({ sheet, header: 1, width: 0, indent: 0, rows: 0, last: 0, blank: 0 });
+type Body = ReturnType<typeof newBody>;
 
 /** Takes rows from behind the indent, and pads them to the width of the header, as sheets hold no empty cells. */
 async function* fitted(batches: AsyncIterable<Row[]>, body: Body): AsyncGenerator<Row[]> {
@@ -321,11 +315,10 @@ const stylesOf = async (archive: Archive, entry: Entry | undefined): Promise<She
   return stylesShow(cells, formats);
 };
 
-const describing: Pick<Limits, 'rowBytes'> = { rowBytes: 16 * 1024 * 1024 };
-
 const read = async (archive: Archive, entry: Entry | undefined, events: XmlEvents): Promise<void> => {
   if (entry === undefined) return;
-  for await (const _ of readXml(archive.read(entry), { what: archive.name, events, limits: describing }));
+  const limits = { rowBytes: 16 * 1024 * 1024 };
+  for await (const _ of readXml(archive.read(entry), { what: archive.name, events, limits }));
 };
 
 type OnTag = (name: string, found: Record<string, string | undefined>, parent: string | undefined) => void;
@@ -333,8 +326,8 @@ type OnTag = (name: string, found: Record<string, string | undefined>, parent: s
 const eachTag = async (archive: Archive, entry: Entry | undefined, onTag: OnTag): Promise<void> => {
   const parents: string[] = [];
   await read(archive, entry, {
-    open: (name, tag) => {
-      onTag(name, attributes(tag), parents.at(-1));
+    open: (name, found) => {
+      onTag(name, found, parents.at(-1));
       parents.push(name);
     },
     close: () => void parents.pop(),

@@ -1,17 +1,15 @@
 // XML as a stream of events, as workbooks hold it.
-import { SaxesParser, type SaxesTagPlain } from 'saxes';
+import { SaxesParser } from 'saxes';
 import { SluiceError, TableInputError } from '../../../model/errors.ts';
 import { damaged, type Limits } from '../row.ts';
 import { type Bytes, decoded } from './bytes.ts';
 
 /** The events of reading XML; names are without their prefix. */
 export interface XmlEvents {
-  open?: (name: string, tag: SaxesTagPlain) => void;
+  open?: (name: string, attributes: Record<string, string | undefined>) => void;
   text?: (piece: string) => void;
   close?: (name: string) => void;
 }
-
-export const attributes = (tag: SaxesTagPlain): Record<string, string | undefined> => tag.attributes;
 
 /** Reads XML and yields after each piece; `rowBytes` bounds what the parser holds between two events. */
 export async function* readXml(
@@ -32,7 +30,7 @@ export async function* readXml(
   parser.on('opentag', (tag) => {
     quiet = 0;
     if (++depth > deepest) fault ??= new Error(`elements are nested more than ${deepest} levels deep`);
-    events.open?.(bare(tag.name), tag);
+    events.open?.(bare(tag.name), tag.attributes);
   });
   const onText = (piece: string): void => {
     quiet = 0;
