@@ -4,23 +4,14 @@
 // `situationOf(reply, portal)` is for replies of status 2xx that are no answer, such as those of the search.
 // A new situation is a row here, an exchange in test/portal-client/support/exchanges.ts, and after `node scripts/reference.ts`
 // its meaning on the page. Rows are tried in their order, and the first that fits is the situation.
-import type { IncomingHttpHeaders } from 'node:http';
 import { extensionOf, usualExtensions } from '../dataset-api/file-types.ts';
 import { paths } from '../dataset-api/paths.ts';
 import * as errors from '../model/errors.ts';
 import { parsedJson } from '../util/json.ts';
-import { allWordsOf, formErrorFields, isHtmlPage, type Redact } from './reply-text.ts';
+import { allWordsOf, formErrorFields, isHtmlPage, type Redact, type TextReply } from './reply-text.ts';
 
 /** A complete reply of the portal, whatever its status. */
-export interface Reply {
-  method: string;
-  path: string;
-  status: number;
-  /** Reason phrase of the status line; these portals carry their message there. */
-  reason: string;
-  headers: IncomingHttpHeaders;
-  text: string;
-}
+export type Reply = TextReply & { method: string; path: string };
 
 export interface PortalFacts {
   name: string;
@@ -389,13 +380,10 @@ export const isAnswer = (error: unknown, ...situations: Situation[]): error is e
   error instanceof errors.PortalError && situations.some((each) => each === error.request.situation);
 
 const fits = (row: Row, reply: Reply, portal: PortalFacts, words: string): boolean =>
-  hasStatus(row, reply.status) &&
+  (row.status?.some((each) => each === reply.status || each === Math.floor(reply.status / 100)) ?? false) &&
   (row.on?.includes(targetKind(reply)) ?? true) &&
   (row.says?.some((text) => words.includes(filledIn(text, portal))) ?? true) &&
   (row.when?.every((condition) => conditions[condition](reply, portal, words)) ?? true);
-
-const hasStatus = ({ status }: Row, found: number): boolean =>
-  status?.some((each) => each === found || each === Math.floor(found / 100)) ?? false;
 
 /** Without a user no answer can name it. */
 const filledIn = (text: string, { user }: PortalFacts): string =>

@@ -4,18 +4,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { paths } from '../dataset-api/paths.ts';
 import type { DatastoreNumbers } from '../dataset-api/values.ts';
 import { ImportFailedError, PortalBusyError, PortalRefusedError } from '../model/errors.ts';
-import { abortable } from '../util/concurrency.ts';
 import { isObject, parsedJson, recordOf } from '../util/json.ts';
 import { isAnswer, searchFault } from './answers.ts';
+import { ReadCache } from './read-cache.ts';
 import { wrongShape } from './replies.ts';
 import { isHtmlPage } from './reply-text.ts';
 import type { Call, Caller } from './session.ts';
 import type { Traits } from './settings.ts';
 
-/**
- * A datastore table: its rows, and its columns as the portal names them, without the key that the portal adds; no columns
- * where the portal does not report them.
- */
+/** Rows of a datastore table, and its columns but the key that the portal adds; none where it does not report them. */
 export type PortalTable = { rows: number; columns: string[] };
 
 /** Rows of a table as one request gives them, by the names of its columns. */
@@ -29,33 +26,26 @@ type Search = (uuids: readonly string[]) => Promise<Map<string, unknown>>;
 const maxRowBytes = 16 * 1024 * 1024;
 const [rowsAtOnce, tablesAtOnce] = [1000, 20];
 
-/**
- * How often a search is sent that fails for another reason than a missing table, and the pause between, milliseconds:
- * portals lock the states of all datastores for each search, and some of those at the same moment fail.
- */
+/** Tries of an unclear search, and the pause between (ms): each locks all datastores, so some fail side by side. */
 const [mostSearches, searchPauseMs] = [3, 200];
 
 export class Datastore {
   readonly #caller: Caller;
   readonly #traits: Traits;
   readonly #importMs: number;
-  #asking: Promise<boolean> | null = null;
+  readonly #offered: ReadCache<boolean>;
 
   /** `importMs`: how long an import may take before its reply. */
   constructor(caller: Caller, traits: Traits, importMs: number) {
     this.#caller = caller;
     this.#traits = traits;
     this.#importMs = importMs;
+    this.#offered = new ReadCache(caller.session.signal);
   }
 
   /** True where the portal has datastore endpoints at all; asked once per portal, with a read of any node's status. */
   async isOffered(signal: AbortSignal): Promise<boolean> {
-    const known = this.#traits.get('datastore');
-    if (known !== undefined) return known;
-    this.#asking ??= this.#ask().finally(() => {
-      this.#asking = null;
-    });
-    return abortable(this.#asking, signal);
+    return this.#traits.get('datastore') ?? this.#offered.get('', (until) => this.#ask(until), signal);
   }
 
   /** The integers of the datastore status; null where the portal has no datastore endpoints ({@link isOffered}). */
@@ -129,7 +119,8 @@ export class Datastore {
       const value = (await this.#repeated([uuid], search, signal)).get(uuid);
       const table = tableOf(value);
       if (!table) return;
-      const records = recordsOf(value);
+      const found = recordOf(recordOf(value).result).records;
+      const records = Array.isArray(found) ? found.filter(isObject) : [];
       yield { ...table, records };
       offset += records.length;
       if (records.length === 0 || offset >= table.rows) return;
@@ -209,9 +200,9 @@ export class Datastore {
   }
 
   /** Node 1 need not exist: a portal with the endpoint speaks of the node, one without speaks of the resource. */
-  async #ask(): Promise<boolean> {
+  async #ask(signal: AbortSignal): Promise<boolean> {
     const call = { action: 'look for datastore', method: 'GET', path: paths.datastore('1') } as const;
-    const isOffered = await this.#caller.call(call, this.#caller.session.signal).then(
+    const isOffered = await this.#caller.call(call, signal).then(
       () => true,
       (error: unknown) => {
         if (isAnswer(error, 'node-gone', 'datastore-denied', 'forbidden')) return true;
@@ -245,9 +236,4 @@ const tableOf = (value: unknown): PortalTable | null | undefined => {
   if (typeof rows !== 'number' || !Number.isInteger(rows) || rows < 0) return undefined;
   const names = Array.isArray(fields) ? fields.map((field) => String(isObject(field) ? field.id : field)) : [];
   return { rows, columns: names.filter((name) => name !== 'entry_id') };
-};
-
-const recordsOf = (value: unknown): Record<string, unknown>[] => {
-  const { records } = recordOf(recordOf(value).result);
-  return Array.isArray(records) ? records.filter(isObject) : [];
 };

@@ -6,7 +6,6 @@ import type { PortalError } from '../model/errors.ts';
 import type { NodeFields } from '../model/wish.ts';
 import { BoundedMap } from '../util/bounded-map.ts';
 import { isAnswer } from './answers.ts';
-import type { Datastore } from './datastore.ts';
 import { nodeRowsSchema, type PortalNode } from './replies.ts';
 import type { Caller } from './session.ts';
 import type { Dialect, Traits } from './settings.ts';
@@ -32,10 +31,7 @@ export const fieldsFor = (dialect: Dialect, fields: NodeFields): ShapedFields =>
   return { fields: shaped, problems };
 };
 
-/**
- * What goes along with every update through an editing form, in its shape: the file, which is removed or refused otherwise, and
- * the period, whose date is refused without its time.
- */
+/** What an editing form removes or refuses unless every update has it: the file, and the period with its time. */
 export const echoedFields = (node: PortalNode, changes: NodeFields): NodeFields => {
   const echoed: NodeFields = {};
   const file = itemsOf(node.field_upload)?.[0];
@@ -160,7 +156,7 @@ interface DialectParts {
   set: 'auto' | Dialect;
   traits: Traits;
   caller: Caller;
-  datastore: Pick<Datastore, 'isOffered'>;
+  datastore: { isOffered(signal: AbortSignal): Promise<boolean> };
 }
 
 export class DialectChoice {
@@ -203,10 +199,7 @@ export class DialectChoice {
     else if (node.language === 'und') this.#learn('form');
   }
 
-  /**
-   * Learns from a refused write. True when the other dialect is right and nothing was done, so that the write may be
-   * sent once more: only a portal that validates by its form answers `form_errors` (recorded behaviour 2, 8a).
-   */
+  /** Learns from a refused write; true where it may be repeated in the dialect of forms (recorded behaviour 2, 8a). */
   noteRefusal(error: PortalError): boolean {
     if (this.#parts.set !== 'auto') return false;
     // Errors about fields that the two dialects write differently reveal the dialect.

@@ -78,7 +78,13 @@ export class Http {
   async exchange(request: HttpRequest, signal: AbortSignal): Promise<Reply> {
     const isRead = request.method === 'GET' || request.isRead === true;
     for (let attempt = 0; ; attempt++) {
-      const answer = await this.answer(request, signal);
+      const answer = await this.follow(request, signal).then(
+        (reply) => (isTransient(reply, this.facts) ? failureOf(reply, this.facts) : reply),
+        (error: unknown) => {
+          if (error instanceof PortalUnreachableError && !signal.aborted) return error;
+          throw error;
+        },
+      );
       if (!(answer instanceof PortalError)) return answer;
       const isBusy = answer.request.situation === 'busy';
       const most = isBusy ? busyRetries : (request.retries ?? this.settings.readRetries);
@@ -88,17 +94,6 @@ export class Http {
         : this.pauseAfter(answer, attempt);
       if (waitMs === undefined) throw answer;
       await pause(waitMs, signal);
-    }
-  }
-
-  /** A reply, or why there is none just now. */
-  private async answer(request: HttpRequest, signal: AbortSignal): Promise<Reply | PortalError> {
-    try {
-      const reply = await this.follow(request, signal);
-      return isTransient(reply, this.facts) ? failureOf(reply, this.facts) : reply;
-    } catch (error) {
-      if (error instanceof PortalUnreachableError && !signal.aborted) return error;
-      throw error;
     }
   }
 
@@ -112,10 +107,7 @@ export class Http {
     return waitMs;
   }
 
-  /**
-   * A file as the portal serves it, streamed to `take`: no API reply, so of any size, and redirects are not followed.
-   * @throws PortalUnreachableError where the portal cannot serve files just now, and when the transfer breaks off.
-   */
+  /** Streams a file to `take`; follows no redirects. @throws PortalUnreachableError, also when it breaks off */
   async file<T>(
     path: string,
     headers: Record<string, string>,
@@ -263,8 +255,7 @@ async function* told(chunks: AsyncIterable<Buffer>, onSent: () => void): AsyncGe
 const longestPauseMs = { job: 10_000, command: 60_000 } as const;
 
 /** How often a read is repeated that a busy database did not take, and how long it waits at most in between. */
-const busyRetries = 12;
-const longestBusyMs = 2000;
+const [busyRetries, longestBusyMs] = [12, 2000];
 
 /** A span that doubles with every attempt (from 0), of which `random` (0 to 1) takes away up to half. */
 const span = (firstMs: number, attempt: number, random: number): number => firstMs * 2 ** attempt * (0.5 + random / 2);

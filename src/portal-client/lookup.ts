@@ -6,8 +6,10 @@ import type { NodeFields } from '../model/wish.ts';
 import { BoundedMap } from '../util/bounded-map.ts';
 import { abortable } from '../util/concurrency.ts';
 import { isForbidden, type ListQuery, type Nodes } from './nodes.ts';
+import { ReadCache } from './read-cache.ts';
 import type { NodeRow, PortalNode } from './replies.ts';
 import type { Identity, Session } from './session.ts';
+import type { Suggestions } from './suggestions.ts';
 
 /** How long the first call of a batch waits for others, and how long an answer that came along may be used, milliseconds. */
 const [gatherMs, recentMs] = [5, 10_000];
@@ -43,10 +45,7 @@ export class UuidLookup {
     }
   }
 
-  /**
-   * The row of the node with that uuid, the one with the lowest nid where there are several; null when none is listed.
-   * `recent`: accepts, once, an answer that came along with that of others.
-   */
+  /** The listed row of that uuid with the lowest nid. `recent`: takes, once, an answer that came along with others. */
   async find(uuid: string, signal: AbortSignal, { recent = false } = {}): Promise<NodeRow | null> {
     signal.throwIfAborted();
     const key = uuid.toLowerCase();
@@ -115,15 +114,43 @@ const enoughMisses = 20;
 const seesAll = new Set(['administrator', 'site manager']);
 
 /** True where lists hide no drafts from the account, or it has none. */
-export const seesDrafts = ({ uid, roles }: Identity): boolean =>
+const seesDrafts = ({ uid, roles }: Identity): boolean =>
   uid === '0' || uid === '1' || Object.values(roles).some((role) => seesAll.has(role.toLowerCase()));
 
-export const noneHidden: HiddenNodes = { nodes: [], unread: 0 };
+const noneHidden: HiddenNodes = { nodes: [], unread: 0 };
 
 /** Whether the nodes found so far are enough, with this one. */
-export type IsEnough = (node: PortalNode, signal: AbortSignal) => Promise<boolean>;
+type IsEnough = (node: PortalNode, signal: AbortSignal) => Promise<boolean>;
 
-export const hiddenNodes = async (
+/** Finds nodes that the account may read and no list shows: its own drafts. */
+export const draftFinder = (session: Session, nodes: Nodes, suggestions: Suggestions) => {
+  const known = new ReadCache<HiddenNodes>(session.signal);
+  /** Searched for every five minutes at most, and up to one that `isEnough`: the others can be found in another way. */
+  const all = (signal: AbortSignal, isEnough?: IsEnough): Promise<HiddenNodes> => {
+    const read = (until: AbortSignal) => hiddenNodes({ session, nodes, isEnough }, until);
+    return known.get(isEnough ? 'suggested' : 'all', read, signal);
+  };
+  /**
+   * Those with a title, and maybe others. One request finds them where the portal suggests drafts to their author. Many
+   * do not (access rights rebuilt), so without a draft in the answer, one must be known that is suggested.
+   */
+  const titled = async (type: string, title: string, signal: AbortSignal): Promise<HiddenNodes> => {
+    if (seesDrafts(await session.identity(signal))) return noneHidden;
+    const nids = await suggestions.nodesTitled(type, title, signal);
+    if (nids === null) return all(signal);
+    const seen = (await Promise.all(nids.map((nid) => nodes.visible(nid, signal)))).filter((node) => node !== null);
+    if (seen.some(isDraft)) return { nodes: seen, unread: 0 };
+    return all(signal, async (node, until) => {
+      const suggested = isDraft(node) ? await suggestions.nodesTitled(node.type, node.title, until) : null;
+      return suggested?.includes(node.nid) === true;
+    });
+  };
+  return { all, titled };
+};
+
+const isDraft = ({ status }: PortalNode): boolean => status === '0';
+
+const hiddenNodes = async (
   { session, nodes, isEnough }: { session: Session; nodes: Nodes; isEnough: IsEnough | undefined },
   signal: AbortSignal,
 ): Promise<HiddenNodes> => {
@@ -150,29 +177,6 @@ export const hiddenNodes = async (
   }
   return { nodes: found, unread: 0 };
 };
-
-const validMs = 300_000;
-
-/** Caches reads by key; one that fails is repeated by the next call. */
-export class ReadCache<T> {
-  readonly #shared: AbortSignal;
-  readonly #known = new Map<string, { value: Promise<T>; until: number }>();
-
-  /** `shared`: the signal readings run under, because they belong to no single caller. */
-  constructor(shared: AbortSignal) {
-    this.#shared = shared;
-  }
-
-  /** The known value, else what `read` gives; rejects with the reason of `signal` when that is aborted first. */
-  get(key: string, read: (signal: AbortSignal) => Promise<T>, signal: AbortSignal): Promise<T> {
-    const known = this.#known.get(key);
-    if (known && performance.now() < known.until) return abortable(known.value, signal);
-    const value = read(this.#shared);
-    this.#known.set(key, { value, until: performance.now() + validMs });
-    value.catch(() => this.#known.delete(key));
-    return abortable(value, signal);
-  }
-}
 
 /** Puts node ids in the place of titles of groups; a title is looked up once in a while, under the signal `shared`. */
 export const groupResolver = (portal: string, nodes: Nodes, shared: AbortSignal) => {

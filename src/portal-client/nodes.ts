@@ -19,8 +19,6 @@ export interface NodeInput {
   uuid: string;
   log: string;
   fields: NodeFields;
-  /** Author on entity portals; the logged-in user when absent. */
-  uid?: string;
 }
 
 /** What to change of a node; only these keys are sent. */
@@ -55,7 +53,7 @@ export class Nodes {
     const call = { action: `create ${input.type}`, method: 'POST', path: paths.nodes, beforeRepeat } as const;
     const body = async (dialect: Dialect) => {
       // Some releases make the anonymous user the author of a node that names none. Of a token the portal knows whose it is.
-      const uid = dialect === 'entity' ? (input.uid ?? (await this.caller.session.identity(signal)).uid) : '';
+      const uid = dialect === 'entity' ? (await this.caller.session.identity(signal)).uid : '';
       return { ...core, ...(uid === '' ? {} : { uid }), ...fieldsFor(dialect, fields).fields };
     };
     const { nid } = await this.write(call, body, signal);
@@ -63,10 +61,7 @@ export class Nodes {
     return { nid };
   }
 
-  /**
-   * Updates a node with one PUT; keys that are not given stay. `node` as it was read before: editing forms lose, or refuse,
-   * what is not sent along. @throws PortalGoneError when the node is gone.
-   */
+  /** Updates the given keys with one PUT; editing forms also need what `node` held before. @throws PortalGoneError */
   async update(nid: string, changes: NodeChanges, signal: AbortSignal, node?: PortalNode): Promise<void> {
     const { fields, ...core } = changes;
     const call = { action: 'update node', method: 'PUT', path: paths.node(nid) } as const;

@@ -1,5 +1,6 @@
 // The text of a reply: one exchange on a pool, read within limits of time and memory; and the portal's message in a body, a page
 // or a reason phrase, as one clean line.
+import type { IncomingHttpHeaders } from 'node:http';
 import { type Dispatcher, errors, type Pool } from 'undici';
 import { abortable } from '../util/concurrency.ts';
 import { unescapeHtml } from '../util/html.ts';
@@ -8,8 +9,9 @@ import { isObject, parsedJson } from '../util/json.ts';
 
 export interface TextReply {
   status: number;
+  /** Reason phrase of the status line; these portals carry their message there. */
   reason: string;
-  headers: Record<string, string | string[] | undefined>;
+  headers: IncomingHttpHeaders;
   /** The body as UTF-8, without a byte order mark. */
   text: string;
 }
@@ -96,7 +98,7 @@ const hasMoreValues = (json: string, most: number): boolean => {
 /** Leaves out a byte order mark. */
 const utf8 = new TextDecoder();
 
-type ReplyText = { reason: string; text: string };
+type ReplyText = Pick<TextReply, 'reason' | 'text'>;
 
 export type Redact = (text: string) => string;
 

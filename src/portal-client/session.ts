@@ -187,8 +187,7 @@ export class Session {
   }
 
   private async send(call: Call, live: Live, signal: AbortSignal): Promise<{ reply: Reply; portal: PortalFacts }> {
-    const ofWrites = { ...json, ...(live.token === null ? {} : { 'x-csrf-token': live.token }) };
-    const own = call.method === 'GET' ? {} : ofWrites;
+    const own = call.method === 'GET' ? {} : { ...json, ...(live.token && { 'x-csrf-token': live.token }) };
     const headers: Record<string, string> = { ...own, ...call.headers, ...credentialsFor(live, call.path) };
     const reply = await this.http.exchange({ ...call, headers }, signal);
     live.cookies.store(call.path, reply.headers['set-cookie']);
@@ -203,12 +202,8 @@ export class Session {
       this.portal.proven = true;
       return this.live;
     } catch (error) {
-      if (!(error instanceof PortalLoginError)) throw error;
       // Never tried again by itself: five failures block the account (recorded behaviour 5).
-      this.refused = error;
-      await this.hooks.onLoginRefused?.(error).catch((err: unknown) => {
-        this.hooks.log.warn({ portal: this.portal.name, err }, 'the refused login could not be reported');
-      });
+      if (error instanceof PortalLoginError) this.refused = error;
       throw error;
     }
   }
@@ -303,7 +298,7 @@ const logIn = async (http: Http, signal: AbortSignal): Promise<Live> => {
   const request = {
     method: 'POST',
     path: paths.login,
-    headers: { 'content-type': 'application/json' },
+    headers: json,
     body: JSON.stringify({ username, password }),
     isRead: hooks.isPatient?.() === true,
   } as const;

@@ -1,7 +1,6 @@
 // What a portal client is told: settings and hooks; and what it learns of a portal: traits.
 import { z } from 'zod';
 import type { Vocabulary } from '../dataset-api/fields.ts';
-import type { PortalLoginError } from '../model/errors.ts';
 import type { Log } from '../model/log.ts';
 
 /** Where a portal is, who logs in there, and how patient the client is. */
@@ -24,7 +23,7 @@ export interface PortalSettings {
    * the reply body, `uploadMs` for a file upload and `importMs` (as long where absent) for a datastore import as a whole.
    */
   timeouts: { connectMs: number; headersMs: number; bodyMs: number; uploadMs: number; importMs?: number };
-  terms?: StatedTerms;
+  terms: StatedTerms;
   /** How often a read is repeated after a transient failure; writes are never repeated here. */
   readRetries: number;
 }
@@ -46,8 +45,6 @@ export interface PortalHooks {
   onTraits?: (traits: PortalTraits) => void;
   /** Called after every request; `status` null: there was no answer. */
   onRequest?: (kind: RequestKind, ms: number, status: number | null) => void;
-  /** Awaited before the waiting calls fail because the portal refused the login. */
-  onLoginRefused?: (error: PortalLoginError) => Promise<void>;
 }
 
 /** Where ids are remembered, by `<vocabulary> <name>`: those of all terms of that name, the oldest first, separated by commas. */

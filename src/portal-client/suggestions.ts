@@ -6,7 +6,7 @@ import { PortalRefusedError } from '../model/errors.ts';
 import { unescapeHtml } from '../util/html.ts';
 import { parsedJson } from '../util/json.ts';
 import { isAnswer } from './answers.ts';
-import { ReadCache } from './lookup.ts';
+import { ReadCache } from './read-cache.ts';
 import type { Caller } from './session.ts';
 import type { Traits } from './settings.ts';
 
@@ -32,10 +32,7 @@ export class Suggestions {
     this.#all = new ReadCache(caller.session.signal);
   }
 
-  /**
-   * Ids of the terms of a vocabulary with that name, the oldest first; of names that differ only in case where none is
-   * written so. Null where the portal does not say.
-   */
+  /** Ids of the terms of that name, else of it in another case, the oldest first; null: the portal does not say. */
   async termsNamed(vocabulary: Vocabulary, name: string, signal: AbortSignal): Promise<string[] | null> {
     const seen = await this.#containing('taxonomy_term', name, signal);
     if (seen === null) return this.#listed(vocabulary, name, signal);

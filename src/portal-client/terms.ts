@@ -135,7 +135,7 @@ export class Terms {
     this.#traits.learn({ vocabularies: {} });
   }
 
-  #idsOf(known: Readonly<Record<string, string>>, term: NamedPlace): string[] {
+  #idsOf(known: Readonly<Record<string, string>>, term: NewTerm): string[] {
     const stated = this.#stated.terms[term.vocabulary];
     if (stated && Object.hasOwn(stated, term.name)) return idsIn(stated[term.name]);
     return idsIn(known[keyOf(term)]);
@@ -163,9 +163,7 @@ const unknown = 'unknown';
 const idsIn = (state: string | undefined): string[] =>
   /^\d+(?:,\d+)*$/.test(state ?? '') ? (state ?? '').split(',') : [];
 
-type NamedPlace = Pick<NewTerm, 'vocabulary' | 'name'>;
-
-const keyOf = ({ vocabulary, name }: NamedPlace): string => `${vocabulary} ${name}`;
+const keyOf = ({ vocabulary, name }: NewTerm): string => `${vocabulary} ${name}`;
 
 const namedIn = (fields: NodeFields): NewTerm[] =>
   Object.entries(fields).flatMap(([field, value]) => {

@@ -113,7 +113,7 @@ export class Runtime extends Connections {
       const pause = await this.pauses.state(name);
       if (pause?.reason.code !== 'portal-login') continue;
       try {
-        await (await this.openPortal(name)).login(AbortSignal.timeout(this.config.http.headersMs));
+        await (await this.openPortal(name)).session.login(AbortSignal.timeout(this.config.http.headersMs));
         await this.pauses.resume(name);
         this.log.info({ portal: name }, 'the login works again; the portal is resumed');
       } catch (error) {

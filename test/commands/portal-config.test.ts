@@ -227,7 +227,7 @@ describe('publicUrl', () => {
     // The store is served by the command: the client finds that process and logs in as sluice's own account.
     const portal = await access.open('local', async () => ({}));
     const { signal } = new AbortController();
-    expect(await portal.identity(signal)).toMatchObject({ name: 'sluice' });
+    expect(await portal.session.identity(signal)).toMatchObject({ name: 'sluice' });
     const node = { type: 'dataset', title: 'x', status: 1, uuid: crypto.randomUUID(), log: '', fields: {} } as const;
     expect(await portal.createNode(node, signal)).toEqual({ nid: '1' });
   });

@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { PortalNode, PortalTraits } from '../../src/portal-client/client.ts';
+import type { PortalNode } from '../../src/portal-client/client.ts';
 import { echoedFields, fieldsFor } from '../../src/portal-client/dialect.ts';
-import type { Dialect } from '../../src/portal-client/settings.ts';
+import type { Dialect, PortalTraits } from '../../src/portal-client/settings.ts';
 import { calm, failureFrom, openForTest } from './support/open.ts';
 import { type SmallPortalOptions, startSmallPortal } from './support/small-portal.ts';
 

@@ -54,7 +54,7 @@ describe('the client on the embedded portal', () => {
     const { fid } = await portal.attach(resourceNid, file, calm);
 
     const node = await portal.nodes.read(nid, calm);
-    const { uid } = await portal.identity(calm);
+    const { uid } = await portal.session.identity(calm);
     expect(node).toMatchObject({ nid, uuid: wish.uuid, title: 'Budget', status: '1', log: 'sluice test', uid });
     expect(fieldItems(node, 'field_license')[0]).toMatchObject({ value: 'cc-by' });
     expect(fieldItems(node, 'field_frequency')[0]).toMatchObject({ value: 'R/P1Y' });

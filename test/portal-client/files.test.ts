@@ -149,7 +149,7 @@ describe('an upload', () => {
     'of %i bytes is sent whole again after one login when the session was lost',
     async (bytes) => {
       const { server, portal, write } = await setup();
-      await portal.identity(calm);
+      await portal.session.identity(calm);
       server.forgetSessions();
       const content = randomBytes(bytes);
       await portal.attach('4', await write(content), calm);
@@ -230,7 +230,7 @@ describe('a local file', () => {
     };
     let armed = false;
     const watched = openForTest(portal.url, {}, { takeToken });
-    await watched.identity(calm);
+    await watched.session.identity(calm);
     armed = true;
     expect(await failureFrom(watched.attach('4', file, calm))).toBeInstanceOf(SourceChangedError);
   });
@@ -246,7 +246,7 @@ it.each([
   };
   let armed = false;
   const watched = openForTest(portal.url, {}, { takeToken });
-  await watched.identity(calm);
+  await watched.session.identity(calm);
   armed = true;
   const error = await failureFrom(watched.file('/a.csv', async () => null, calm));
   expect(error).toMatchObject(shown);

@@ -218,7 +218,7 @@ describe('a write', () => {
   it('that was never sent did not happen', async () => {
     const server = await startSmallPortal();
     const portal = openForTest(server.url, { dialect: 'entity' });
-    await portal.identity(calm);
+    await portal.session.identity(calm);
     await server.close();
     const error = await failureFrom(create(portal));
     expect(error).toMatchObject({ code: 'portal-unreachable', request: { mayHaveHappened: false } });
@@ -229,7 +229,7 @@ describe('a write', () => {
     const server = await startSmallPortal();
     onTestFinished(() => server.close());
     const portal = openForTest(server.url, {}, { traits: { dialect: 'entity' } });
-    await portal.identity(calm);
+    await portal.session.identity(calm);
     const { nid } = await create(portal);
     await portal.nodes.update(nid, { title: 'U', log: 'l' }, calm);
     await portal.nodes.read(nid, calm);

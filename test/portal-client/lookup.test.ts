@@ -18,7 +18,7 @@ describe('hidden nodes', () => {
     const { portal, node, reads } = await start();
     for (const nid of [2, 4]) node(nid, '1');
     for (const nid of [1, 3, 20]) node(nid, '0');
-    const { nodes, ...rest } = await portal.hiddenNodes(calm);
+    const { nodes, ...rest } = await portal.drafts.all(calm);
     expect(nodes.map(({ nid }) => nid)).toEqual(['20', '3', '1']);
     expect(rest).toEqual({ unread: 0 });
     // 5 to 40, 3 and 1.
@@ -29,8 +29,8 @@ describe('hidden nodes', () => {
   it('are searched for once, for all who ask', async () => {
     const { portal, node, reads } = await start();
     node(3, '0');
-    const both = await Promise.all([portal.hiddenNodes(calm), portal.forJob(null).hiddenNodes(calm)]);
-    await portal.hiddenNodes(calm);
+    const both = await Promise.all([portal.drafts.all(calm), portal.forJob(null).drafts.all(calm)]);
+    await portal.drafts.all(calm);
     expect(both.map(({ nodes }) => nodes.length)).toEqual([1, 1]);
     expect(reads()).toHaveLength(23);
   });
@@ -42,7 +42,7 @@ describe('hidden nodes', () => {
     });
     node(1, '1');
     for (let nid = 2; nid < 110; nid++) node(nid, '0');
-    const { nodes, unread } = await portal.hiddenNodes(calm);
+    const { nodes, unread } = await portal.drafts.all(calm);
     expect([nodes.length, unread]).toEqual([78, 0]);
   });
 
@@ -52,14 +52,14 @@ describe('hidden nodes', () => {
     });
     node(1, '0');
     node(2, '0');
-    const { nodes, unread } = await portal.hiddenNodes(calm);
+    const { nodes, unread } = await portal.drafts.all(calm);
     expect([nodes.map(({ nid }) => nid), unread]).toEqual([['1'], 0]);
   });
 
   it('are none for an account that lists show everything', async () => {
     const { portal, node, reads, server } = await start({ roles: { 2: 'authenticated user', 4: 'Site Manager' } });
     node(1, '0');
-    expect(await portal.hiddenNodes(calm)).toEqual({ nodes: [], unread: 0 });
+    expect(await portal.drafts.all(calm)).toEqual({ nodes: [], unread: 0 });
     expect([reads(), server.requests('GET', '/api/dataset/node')]).toEqual([[], []]);
   });
 
@@ -68,7 +68,7 @@ describe('hidden nodes', () => {
     node(600, '1');
     node(1, '0');
     node(599, '0');
-    const { nodes, ...rest } = await portal.hiddenNodes(calm);
+    const { nodes, ...rest } = await portal.drafts.all(calm);
     expect(nodes.map(({ nid }) => nid)).toEqual(['599']);
     // 599 ids below the listed one, of which 480 were read after 20 above it.
     expect(rest).toEqual({ unread: 119 });
@@ -81,8 +81,8 @@ describe('hidden nodes', () => {
       intercept: ({ path }) => (isDown && path.endsWith('/node/7') ? { status: 500, body: 'down' } : undefined),
     });
     node(1, '0');
-    await expect(portal.hiddenNodes(calm)).rejects.toMatchObject({ code: 'portal-unreachable' });
+    await expect(portal.drafts.all(calm)).rejects.toMatchObject({ code: 'portal-unreachable' });
     isDown = false;
-    expect((await portal.hiddenNodes(calm)).nodes).toHaveLength(1);
+    expect((await portal.drafts.all(calm)).nodes).toHaveLength(1);
   });
 });

@@ -47,7 +47,7 @@ describe('nodes', () => {
   it('are created, read, updated with the given keys only, and deleted', async () => {
     const { server, portal } = await start();
     const fields = { body: { und: [{ value: 'Text' }] }, field_tags: { und: [{ tid: '9' }] } };
-    const { nid } = await portal.createNode({ ...input, fields, uid: '17' }, calm);
+    const { nid } = await portal.createNode({ ...input, fields }, calm);
     const node = await portal.nodes.read(nid, calm);
     expect(node).toMatchObject({
       nid,
@@ -56,7 +56,7 @@ describe('nodes', () => {
       type: 'dataset',
       title: 'Budget',
       status: '1',
-      uid: '17',
+      uid: '3',
       log: 'sluice',
     });
     expect(node.path).toBe('http://site/node/1');

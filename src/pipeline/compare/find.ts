@@ -81,7 +81,7 @@ const marked = async (portal: Portal, wish: SoughtNode, signal: AbortSignal): Pr
 
 /** Among the drafts that lists hide from this account; doubtful where there are too many to look at. */
 const hiddenDraft = async (portal: Portal, wish: SoughtNode, signal: AbortSignal): Promise<Unlisted> => {
-  const hidden = await portal.draftsTitled(wish.type, wish.title, signal);
+  const hidden = await portal.drafts.titled(wish.type, wish.title, signal);
   const found =
     hidden.nodes.find((node) => sameUuid(node.uuid, wish.uuid)) ??
     hidden.nodes.find((node) => node.type === wish.type && bearsMark(node, wish.key));

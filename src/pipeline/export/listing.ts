@@ -37,7 +37,7 @@ export const listPortal = async (portal: Portal, root: string, signal: AbortSign
   const { rows: datasets, complete } = await list('dataset');
   const { rows: resources } = await list('resource');
   const { rows: groups } = await list('group');
-  const { nodes, unread } = portal.isAnonymous ? { nodes: [], unread: 0 } : await portal.hiddenNodes(signal);
+  const { nodes, unread } = portal.isAnonymous ? { nodes: [], unread: 0 } : await portal.drafts.all(signal);
   for (const node of nodes) {
     if (node.type === 'dataset') datasets.set(node.nid, node);
     if (node.type === 'resource') resources.set(node.nid, node);

@@ -5,7 +5,7 @@ import type { Pending } from '../../../src/model/ledger-entry.ts';
 import type { ItemAction } from '../../../src/model/report.ts';
 import { importFile as importStep } from '../../../src/pipeline/handlers/datastore-import.ts';
 import type { ResourceState } from '../../../src/pipeline/handlers/resource-file.ts';
-import type { PortalTraits } from '../../../src/portal-client/client.ts';
+import type { PortalTraits } from '../../../src/portal-client/settings.ts';
 import { openForTest } from '../../portal-client/support/open.ts';
 import { type Answer, refusal } from '../../portal-client/support/scripted-server.ts';
 import { type SmallPortal, startSmallPortal } from '../../portal-client/support/small-portal.ts';

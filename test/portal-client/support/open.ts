@@ -1,7 +1,8 @@
 // Opens a client for a test and closes it afterwards.
 import { onTestFinished } from 'vitest';
 import { createLog } from '../../../src/model/log.ts';
-import { Portal, type PortalHooks, type PortalSettings } from '../../../src/portal-client/client.ts';
+import { Portal, type PortalHooks } from '../../../src/portal-client/client.ts';
+import type { PortalSettings } from '../../../src/portal-client/settings.ts';
 
 /** Never aborted. */
 export const calm = new AbortController().signal;
@@ -20,6 +21,7 @@ export const openForTest = (
       password: 'open-sesame',
       dialect: 'auto',
       connections: 8,
+      terms: { vocabularies: {}, terms: {} },
       timeouts: { connectMs: 20_000, headersMs: 20_000, bodyMs: 20_000, uploadMs: 20_000 },
       readRetries: 2,
       ...settings,
