@@ -9,9 +9,8 @@ import { parseWkt } from './wkt.ts';
 const comparable = ['value', 'value2', 'url', 'target_id', 'tid', 'wkt', 'first', 'second'] as const;
 
 /**
- * Names of the sent fields that the node read back does not hold. Only what portals keep as sent is compared: texts
- * without surrounding white space, dates by their common prefix, numbers of geometries by value, ids and numbers as
- * strings; terms of unknown id only by how many there are.
+ * Names of the sent fields that the node read back does not hold. Texts are compared without space around them, dates
+ * by their common prefix, geometries by value, ids and numbers as strings, terms of unknown id by how many there are.
  */
 export const missingFields = (sent: NodeFields, node: Readonly<Record<string, unknown>>): string[] =>
   Object.entries(sent).flatMap(([name, value]) => (holds(value, node[name]) ? [] : [name]));

@@ -132,9 +132,8 @@ export const datasetFields = (metadata: DatasetMetadata, fields: NodeFields = {}
 });
 
 /**
- * Node fields of a resource, without its file and the reference to its dataset. An address (`link` or `api`) goes into
- * `field_link_api`, "API or Website URL": entity portals silently drop the other link field (recorded-behaviour 8). An
- * address that portals refuse is left out. `fields` is merged last.
+ * Node fields of a resource, without its file and dataset. An address that portals accept goes into `field_link_api`:
+ * entity portals silently drop the other link field (recorded-behaviour 8). `fields` is merged last.
  */
 export const resourceFields = (
   { format, ...metadata }: ResourceMetadata,

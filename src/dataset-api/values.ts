@@ -87,10 +87,7 @@ export const catalogueAccess: Readonly<Record<(typeof accessLevels)[number], str
   private: 'non-public',
 };
 
-/**
- * Authority lists of the European Union (publications.europa.eu/resource/authority): our values, each with the last part of the
- * address of its entry; of two entries for one value the first is the usual one.
- */
+/** Authority lists of the European Union: our values with the names of their entries; of two the first is usual. */
 const euLists: Record<'access-right' | 'frequency' | 'language', readonly (readonly [string, string])[]> = {
   'access-right': [
     [catalogueAccess.public, 'PUBLIC'],
@@ -117,10 +114,7 @@ export const euAddress = (list: EuList, value: string): string | undefined => {
   return code && `http://publications.europa.eu/resource/authority/${list}/${code}`;
 };
 
-/**
- * Prefixes of license addresses, without scheme and `www.`, with their codes, and with the rest of the address of the present
- * version of a license; the first match wins.
- */
+/** Beginnings of license addresses, the code, and the rest of the address of the present version; the first wins. */
 const addresses: readonly (readonly [string, License, string?])[] = [
   ['creativecommons.org/licenses/by-sa', 'cc-by-sa', '/4.0/'],
   ['creativecommons.org/licenses/by-nc', 'cc-nc', '/4.0/'],

@@ -217,10 +217,8 @@ const portalErrorOf = <Code extends ErrorCode>(code: Code, retryable = false) =>
   };
 };
 
-/** Class "transient": may succeed later. */
 export class PortalUnreachableError extends portalErrorOf('portal-unreachable', true) {}
 export class PortalBusyError extends portalErrorOf('portal-busy', true) {}
-/** Class "session": lost again after fresh logins. */
 export class PortalSessionError extends portalErrorOf('portal-session', true) {}
 export class PortalLoginError extends portalErrorOf('portal-login') {}
 export class PortalGoneError extends portalErrorOf('portal-gone') {}
@@ -241,7 +239,6 @@ export const isOutage = (error: unknown): error is PortalUnreachableError | Port
   error.request.fault !== 'file';
 
 export class SourceMissingError extends errorOf('source-missing') {}
-/** The file changed while it was being read; the next attempt reads it again. */
 export class SourceChangedError extends errorOf('source-changed', true) {}
 export class SourceRefusedError extends errorOf('source-refused') {}
 
@@ -322,7 +319,6 @@ export class TableRowsError extends errorOf('table-rows') {}
 export class ImportFailedError extends errorOf('import-failed') {}
 /** The importer's verdict on a file: another import of it would end in the same way. */
 export class TableRefusedError extends ImportFailedError {}
-/** The import did not end in time; a later attempt checks again. */
 export class ImportTimeoutError extends errorOf('import-timeout', true) {}
 export class VerifyFailedError extends errorOf('verify-failed') {
   constructor(message: string, details: ErrorDetails = {}) {
@@ -344,12 +340,8 @@ export class InterruptedError extends errorOf('interrupted') {}
 export class PortalPortError extends errorOf('portal-port') {}
 export class PortalStoreError extends errorOf('portal-store') {}
 export class UsersFileError extends errorOf('users-file') {}
-/** A notice was not delivered; the next try may succeed. */
 export class NoticeFailedError extends errorOf('notice-failed', true) {}
 export class NotFoundError extends errorOf('not-found') {}
-
-/** Codes of the operating system for a disk that accepts no more data. */
-const fullCodes: ReadonlySet<unknown> = new Set(['ENOSPC', 'EDQUOT', 'EROFS']);
 
 /** Codes of the operating system for too many open files, of the process or of the host. */
 const busyCodes: ReadonlySet<unknown> = new Set(['EMFILE', 'ENFILE']);
@@ -361,7 +353,7 @@ const busyError = ({ message }: { message: string }, cause: unknown): MachineBus
   });
 
 /** True for a code of the operating system that says that a disk accepts no more data. */
-export const isFullCode = (code: unknown): boolean => fullCodes.has(code);
+export const isFullCode = (code: unknown): boolean => code === 'ENOSPC' || code === 'EDQUOT' || code === 'EROFS';
 
 const fullHint = 'nothing is lost: work resumes by itself or with the next command';
 
@@ -438,10 +430,7 @@ const unreadableWords: Record<string, readonly [why: string, hint: string]> = {
   EPERM: noPermission,
 };
 
-/**
- * Why a file cannot be read, in words where the `code` of the system is known, and what to do.
- * @throws MachineBusyError where that says nothing about the file
- */
+/** Why a file cannot be read, and what to do. @throws MachineBusyError where that says nothing about the file */
 export const unreadable = (cause: unknown): { why: string; hint: string } => {
   const { code = '', message = errorMessage(cause) } = cause as { code?: unknown; message?: string };
   if (busyCodes.has(code)) throw busyError({ message }, cause);

@@ -127,10 +127,7 @@ export interface StepLabel {
   on: string;
   /** True for a step that sends writes: a stop request lets it finish. */
   writes?: boolean;
-  /**
-   * True for a step that cannot crash the worker, so its start is not persisted: it sends requests and waits, or handles a
-   * few kilobytes.
-   */
+  /** True for a step that cannot crash the worker (it waits, or handles some kilobytes): its start is not persisted. */
   light?: boolean;
 }
 
@@ -138,10 +135,7 @@ export type StepWork<T> = (signal: AbortSignal, moved: TellMoved) => Promise<T>;
 
 /** Steps and notes of one thing that a job works on, with a log of its own. */
 export interface StepLog {
-  /**
-   * Runs one step and logs one line for it: what, on what, milliseconds, outcome (`format` of the result). What `work` tells
-   * of the bytes that it moves is shown while it goes on.
-   */
+  /** Runs one step and logs one line for it, with `format` of the result; shows how far `work` tells that it is. */
   step<T>(label: StepLabel, work: StepWork<T>, format?: (result: T) => string): Promise<T>;
   note(line: string): Promise<void>;
 }
@@ -173,10 +167,7 @@ export interface JobContext<K extends JobKind = JobKind> extends StepLog {
   item(key: string): ItemLog;
   /** Why an item is given up: workers were killed in the same step of it, or lost it there, too often. Null otherwise. */
   poisonOf(key: string): SluiceError | null;
-  /**
-   * Runs `work` while no other job of any worker runs work of the same name. The lock stands as long as this job's lease:
-   * it cannot be lost without the lease being lost.
-   */
+  /** Runs `work` while no job of any worker runs work of that name; the lock is lost only with this job's lease. */
   exclusive<T>(name: string, signal: AbortSignal, work: () => Promise<T>): Promise<T>;
 }
 

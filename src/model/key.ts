@@ -2,12 +2,10 @@
 import { hash } from 'node:crypto';
 
 /** Namespace of all uuids that sluice sends; never changes, because a changed namespace would duplicate every node. */
-const identityNamespace = '6f1c9b52-8a4e-5d37-9c06-2b7e41d0a3f8';
+const identityNamespace = Buffer.from('6f1c9b528a4e5d379c062b7e41d0a3f8', 'hex');
 
-/** Key of a dataset: `<manifest>/<dataset id>`. */
 export const datasetKey = (manifest: string, dataset: string): string => `${manifest}/${dataset}`;
 
-/** Key of a resource: `<manifest>/<dataset id>/<resource id>`. */
 export const resourceKey = (manifest: string, dataset: string, resource: string): string =>
   `${manifest}/${dataset}/${resource}`;
 
@@ -30,11 +28,9 @@ export const itemKinds = ['dataset', 'resource'] as const;
 export const kindOfKey = (key: string): (typeof itemKinds)[number] =>
   key.includes('/', key.indexOf('/') + 1) ? 'resource' : 'dataset';
 
-const identityBytes = Buffer.from(identityNamespace.replaceAll('-', ''), 'hex');
-
 /** The uuid that the node of a key has on every portal: name-based, version 5 (RFC 9562 section 5.5). */
 export const uuidOfKey = (key: string): string => {
-  const hex = hash('sha1', Buffer.concat([identityBytes, Buffer.from(key)]));
+  const hex = hash('sha1', Buffer.concat([identityNamespace, Buffer.from(key)]));
   const variant = ((Number.parseInt(hex.charAt(16), 16) & 0x3) | 0x8).toString(16);
   const uuid = `${hex.slice(0, 8)}-${hex.slice(8, 12)}-5${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
   return Buffer.from(uuid, 'latin1').toString('latin1'); // in one piece: kept by the thousand, the parts take six times as much

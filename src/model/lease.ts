@@ -17,10 +17,7 @@ export interface StateWriter {
   readonly lease: JobLease | null;
   /** Writes these, and everything buffered before, in one atomic step. */
   write(writes: readonly StateWrite[]): Promise<void>;
-  /**
-   * Buffers writes for the next one, which comes a moment later at the latest. Only for what a kill may lose: the
-   * effect of a portal write, which stays pending until then.
-   */
+  /** Buffers writes for a moment. For what a kill may lose: the effect of a portal write, pending until then. */
   writeLater(writes: readonly StateWrite[]): Promise<void>;
   /** Resolves when everything is written, so that what this job reads afterwards is what it wrote; rejects where that failed. */
   catchUp(): Promise<void>;

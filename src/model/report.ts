@@ -169,17 +169,17 @@ export const countItem = (counts: Report['counts'], { kind, outcome, actions }: 
   for (const action of actions) add(counts.actions, action);
 };
 
-const causeSchema = z.object({
-  /** The reason of the first item; the others share its code. */
-  reason: reasonSchema,
-  count: z.number().int(),
-  items: z.array(z.object({ key: z.string(), message: z.string() })),
-});
+export const causesSchema = z.array(
+  z.object({
+    /** The reason of the first item; the others share its code. */
+    reason: reasonSchema,
+    count: z.number().int(),
+    items: z.array(z.object({ key: z.string(), message: z.string() })),
+  }),
+);
 
 /** Items that failed for the same cause. */
-export type Cause = z.infer<typeof causeSchema>;
-
-export const causesSchema = z.array(causeSchema);
+export type Cause = z.infer<typeof causesSchema>[number];
 
 /** Groups items with a reason by its code, the largest group first, each with its first `shown` items. */
 export const causesOf = (items: Iterable<{ key: string; reason: Reason | null }>, shown = 10): Cause[] => {

@@ -8,8 +8,6 @@ export const rowCountsSchema = z.object({
   changed: z.number().int(),
 });
 
-export type RowCounts = z.infer<typeof rowCountsSchema>;
-
 const cellsSchema = z.array(z.object({ column: z.string(), value: z.string() }));
 
 export const rowChangesSchema = rowCountsSchema.extend({
@@ -67,16 +65,9 @@ export const brief = ({ examples: { added, removed, changed }, ...changes }: Row
 };
 
 /** Rows added, removed and changed: `+412 -3 ~17`; those that are none are left out. */
-export const countsText = ({ added, removed, changed }: RowCounts): string => {
-  const parts = [
-    ['+', added],
-    ['-', removed],
-    ['~', changed],
-  ] as const;
-  const some = parts.filter(([, count]) => count > 0);
-  return some.length === 0
-    ? 'as before'
-    : some.map(([sign, count]) => `${sign}${count.toLocaleString('en')}`).join(' ');
+export const countsText = ({ added, removed, changed }: z.infer<typeof rowCountsSchema>): string => {
+  const some = Object.entries({ '+': added, '-': removed, '~': changed }).filter(([, count]) => count > 0);
+  return some.map(([sign, count]) => `${sign}${count.toLocaleString('en')}`).join(' ') || 'as before';
 };
 
 /** The changes in one line: `+412 -3 ~17 by id; columns: +email, -fax, name to title`. */

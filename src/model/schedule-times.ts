@@ -84,10 +84,7 @@ export const startOf = (schedule: Schedule, due: number, target: string): number
 /** How late a schedule may fire before it is overdue: a share of its period, and at most so many milliseconds. */
 const [latePart, latestMs] = [0.5, 15 * 60_000];
 
-/**
- * By when a schedule must have fired again after `now`, or after `until` where it waits for that. `slackMs`: how much
- * later it may always be.
- */
+/** By when a schedule must fire again after `now`, or `until` where it waits for that; `slackMs` later is in time. */
 export const firesBy = (
   schedule: Schedule,
   { now, until, slackMs }: { now: number; until?: number; slackMs: number },
@@ -97,10 +94,7 @@ export const firesBy = (
   return Math.min(next, until ?? next) + Math.max(slackMs, Math.min(latePart * period, latestMs));
 };
 
-/**
- * When the next run begins. `due`: when the pattern is due next, as the scheduler knows it; `waitsUntil`: when a run
- * begins that waits for its window or its jitter.
- */
+/** When the next run begins; `due` as the scheduler knows it, `waitsUntil` of one that waits for window or jitter. */
 export const nextStart = (
   schedule: Schedule,
   target: string,

@@ -7,10 +7,10 @@ import { reasonSchema, rejectedRowsSchema } from './report.ts';
 import { rowChangesSchema } from './row-changes.ts';
 
 /** Unix milliseconds as ISO 8601, UTC. */
-const time = z.codec(z.number(), z.iso.datetime(), {
-  decode: (ms) => new Date(ms).toISOString(),
-  encode: (text) => Date.parse(text),
-});
+const time = z
+  .number()
+  .transform((ms) => new Date(ms).toISOString())
+  .pipe(z.iso.datetime());
 
 const states = Object.keys(stateWords) as (keyof typeof stateWords)[]; // its own keys
 

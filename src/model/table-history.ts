@@ -126,17 +126,12 @@ const sparseOf = ({ rows, contents }: CheckedTable, before: LiveVersion): LiveVe
 const percentFilled = (rows: number, empty: number): number =>
   rows === 0 ? 100 : Math.round((1 - empty / rows) * 100);
 
-/** A version without what only the live one has. */
-const pickVersion = ({ at, rows, bytes, isGuarded, changes }: FormerVersions[number]) => ({
-  ...{ at, rows, bytes, isGuarded },
-  ...(changes ? { changes } : {}),
-});
-
+/** All versions, oldest first, without what only the live one has. */
 export const versionsOf = (former: FormerVersions | null, live: LiveVersion | null): TableVersion[] => {
   let columns: TableVersion['columns'] = [];
-  return [...(former ?? []), ...(live ? [live] : [])].map((version) => {
+  return [...(former ?? []), ...(live ? [live] : [])].map(({ at, rows, bytes, isGuarded, changes, ...version }) => {
     columns = version.columns?.map(({ name, kind }) => ({ name, kind })) ?? columns;
-    return { ...pickVersion(version), columns };
+    return { at, rows, bytes, isGuarded, ...(changes && { changes }), columns };
   });
 };
 

@@ -1,31 +1,32 @@
 // Casts: one notation for the numbers, dates and booleans in the cells of a column.
 import { z } from 'zod';
-import { optional, scalar } from '../schema-parts.ts';
+import { keysOf, scalar } from '../schema-parts.ts';
 import { dateFormat, dateFormatFault, isoFormats } from './date-format.ts';
 
 const castTypes = ['text', 'integer', 'number', 'boolean', 'date', 'datetime', 'time'] as const;
 
 type CastType = (typeof castTypes)[number];
 
+export const decimalMark = z.enum(['.', ',']);
+export const groupMark = z.enum(['.', ',', ' ', "'"]);
+
 const format = z.string().min(1);
-
-export const decimalMark = (description: string) =>
-  optional(z.enum(['.', ',']), { default: '.', description, examples: [','] });
-
-export const groupMark = (description: string) =>
-  optional(z.enum(['.', ',', ' ', "'"]), { description, examples: ['.'] });
+const formats = z.union([format, z.array(format).min(1)]);
+const values = z.array(scalar).min(1);
 
 const castObject = z
   .strictObject({
     to: z.enum(castTypes).meta({ description: 'Type to convert to.', examples: ['date'] }),
-    from: optional(z.union([format, z.array(format).min(1)]), {
-      description: 'Format of dates and times in the file, or several to try in order.',
-      examples: ['DD.MM.YYYY'],
-    }),
-    decimal: decimalMark('Decimal mark of numbers in the file.'),
-    group: groupMark('Digit group separator of numbers in the file; none by default.'),
-    true: optional(z.array(scalar).min(1), { description: 'Values that mean true.', examples: [['ja']] }),
-    false: optional(z.array(scalar).min(1), { description: 'Values that mean false.', examples: [['nein']] }),
+    ...keysOf(
+      {
+        from: [formats, 'Format of dates and times in the file, or several to try in order.', 'DD.MM.YYYY'],
+        decimal: [decimalMark, 'Decimal mark of numbers in the file.', ','],
+        group: [groupMark, 'Digit group separator of numbers in the file; none by default.', '.'],
+        true: [values, 'Values that mean true.', ['ja']],
+        false: [values, 'Values that mean false.', ['nein']],
+      },
+      { decimal: '.' },
+    ),
   })
   .refine(({ decimal = '.', group }) => decimal !== group, { error: '`decimal` and `group` must differ' })
   .superRefine(({ to, from }, context) => {

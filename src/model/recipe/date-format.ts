@@ -19,9 +19,7 @@ const monthNames = Array.from({ length: 12 }, (_, month) =>
   new Date(Date.UTC(2000, month)).toLocaleString('en', { month: 'long', timeZone: 'UTC' }).toLowerCase(),
 );
 
-type Token = { pattern: string; read(text: string): Partial<DateParts> };
-
-const token = (pattern: string, read: Token['read']): Token => ({ pattern, read });
+type Token = readonly [pattern: string, read: (text: string) => Partial<DateParts>];
 
 const year = (text: string) => ({ year: Number(text) });
 const month = (text: string) => ({ month: Number(text) });
@@ -30,23 +28,23 @@ const day = (text: string) => ({ day: Number(text) });
 const hour = (text: string) => ({ hour: Number(text) });
 
 const tokens: Record<string, Token> = {
-  YYYY: token('\\d{4}', year),
-  YY: token('\\d{2}', (text) => year(`${Number(text) < 70 ? '20' : '19'}${text}`)),
-  MMMM: token('[a-z]+', namedMonth(monthNames)),
-  MMM: token('[a-z]{3}', namedMonth(monthNames.map((name) => name.slice(0, 3)))),
-  MM: token('\\d{2}', month),
-  M: token('\\d{1,2}', month),
-  DD: token('\\d{2}', day),
-  D: token('\\d{1,2}', day),
-  HH: token('\\d{2}', hour),
-  H: token('\\d{1,2}', hour),
-  hh: token('\\d{2}', hour),
-  h: token('\\d{1,2}', hour),
-  mm: token('\\d{2}', (text) => ({ minute: Number(text) })),
-  ss: token('\\d{2}', (text) => ({ second: Number(text) })),
-  S: token('\\d{1,9}', (fraction) => ({ fraction })),
-  A: token('[ap]\\.?m\\.?', (text) => ({ afternoon: /^p/i.test(text) })),
-  Z: token('z|[+-]\\d{2}:?\\d{2}', (text) => ({ zone: zoneOf(text) })),
+  YYYY: ['\\d{4}', year],
+  YY: ['\\d{2}', (text) => year(`${Number(text) < 70 ? '20' : '19'}${text}`)],
+  MMMM: ['[a-z]+', namedMonth(monthNames)],
+  MMM: ['[a-z]{3}', namedMonth(monthNames.map((name) => name.slice(0, 3)))],
+  MM: ['\\d{2}', month],
+  M: ['\\d{1,2}', month],
+  DD: ['\\d{2}', day],
+  D: ['\\d{1,2}', day],
+  HH: ['\\d{2}', hour],
+  H: ['\\d{1,2}', hour],
+  hh: ['\\d{2}', hour],
+  h: ['\\d{1,2}', hour],
+  mm: ['\\d{2}', (text) => ({ minute: Number(text) })],
+  ss: ['\\d{2}', (text) => ({ second: Number(text) })],
+  S: ['\\d{1,9}', (fraction) => ({ fraction })],
+  A: ['[ap]\\.?m\\.?', (text) => ({ afternoon: /^p/i.test(text) })],
+  Z: ['z|[+-]\\d{2}:?\\d{2}', (text) => ({ zone: zoneOf(text) })],
 };
 
 /** Longest first, so that `MMMM` is not read as two months. */
@@ -75,21 +73,21 @@ export const dateFormatFault = (format: string, to: DateType): string | null => 
 
 /** Compiles a notation; gives the ISO 8601 text of what was written in it, or null when it does not fit. */
 export const dateFormat = (format: string, to: DateType): ((text: string) => string | null) => {
-  const read: Token[] = [];
+  const read: Token[1][] = [];
   let pattern = '';
   let last = 0;
   for (const match of format.matchAll(tokenPattern)) {
     pattern += escaped(format.slice(last, match.index));
     last = match.index + match[0].length;
     const known = tokens[match[0]];
-    if (known !== undefined) read.push(known);
-    pattern += known === undefined ? escaped(match[1] ?? '') : `(${known.pattern})`;
+    if (known !== undefined) read.push(known[1]);
+    pattern += known === undefined ? escaped(match[1] ?? '') : `(${known[0]})`;
   }
   const whole = new RegExp(`^${pattern}${escaped(format.slice(last))}$`, 'i');
   return (text) => {
     const found = whole.exec(text);
     if (found === null) return null;
-    const parts: DateParts = Object.assign({}, newYear2000, ...read.map((part, at) => part.read(found[at + 1] ?? '')));
+    const parts: DateParts = Object.assign({}, newYear2000, ...read.map((part, at) => part(found[at + 1] ?? '')));
     return isReal(parts) ? isoText(parts, to) : null;
   };
 };

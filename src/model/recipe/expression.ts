@@ -3,15 +3,8 @@ import { z } from 'zod';
 import { isPattern } from '../schema-parts.ts';
 import { arithmetic, compared, type Formula, functions, isTrue, textOf } from './expression-values.ts';
 
-/** An expression cannot be read; `at` counts characters from 1. */
-export class ExpressionFault extends Error {
-  readonly at: number;
-
-  constructor(message: string, at: number) {
-    super(message);
-    this.at = at;
-  }
-}
+/** An expression cannot be read; the message continues a sentence about it. */
+export class ExpressionFault extends Error {}
 
 interface Lexeme {
   kind: 'number' | 'text' | 'column' | 'word' | 'sign' | 'end';
@@ -35,7 +28,7 @@ const lexemesOf = (text: string): Lexeme[] => {
     const group = parts.findIndex((part) => part !== undefined);
     const [kind, value = ''] = [groups[group], parts[group]];
     if (kind === undefined)
-      throw new ExpressionFault(`cannot be read from character ${at} on (\`${rest.slice(0, 12)}\`)`, at);
+      throw new ExpressionFault(`cannot be read from character ${at} on (\`${rest.slice(0, 12)}\`)`);
     found.push({ kind, value: kind === 'text' ? value.replaceAll(/\\(.)/gs, '$1') : value, at });
   }
   return [...found, { kind: 'end', value: '', at: text.length + 1 }];
@@ -47,10 +40,7 @@ const deepest = 50;
 /** What operators of one precedence make of two formulas. */
 type Joined<Op> = (op: Op, left: Formula, right: Formula) => Formula;
 
-/**
- * Compiles an expression by precedence: or, and, not, comparison, `+ - &`, `* /`, values. `columnOf` gives the index of a
- * column. Throws an {@link ExpressionFault}.
- */
+/** Compiles by precedence: or, and, not, comparison, `+ - &`, `* /`, values. @throws ExpressionFault */
 export const compileExpression = (text: string, columnOf: (name: string) => number): Formula => {
   const lexemes = lexemesOf(text);
   let next = 0;
@@ -66,11 +56,11 @@ export const compileExpression = (text: string, columnOf: (name: string) => numb
   const fail = (wanted: string): never => {
     const { kind, value, at } = here();
     const found = kind === 'end' ? 'it ends there' : `\`${value}\` was found`;
-    throw new ExpressionFault(`expected ${wanted} at character ${at}, but ${found}`, at);
+    throw new ExpressionFault(`expected ${wanted} at character ${at}, but ${found}`);
   };
   const expect = (value: string): unknown => take(value) ?? fail(`\`${value}\``);
   const inside = (parse: () => Formula): Formula => {
-    if (++depth > deepest) throw new ExpressionFault('is nested too deeply', here().at);
+    if (++depth > deepest) throw new ExpressionFault('is nested too deeply');
     const formula = parse();
     depth--;
     return formula;
@@ -112,8 +102,7 @@ export const compileExpression = (text: string, columnOf: (name: string) => numb
     const { kind, value, at } = here();
     if (kind !== 'text') fail('a regular expression in quotes');
     next++;
-    if (!isPattern(value))
-      throw new ExpressionFault(`the text at character ${at} is not a valid regular expression`, at);
+    if (!isPattern(value)) throw new ExpressionFault(`the text at character ${at} is not a valid regular expression`);
     return new RegExp(value, 'u');
   };
   /** Values up to the closing bracket; the opening one is taken. */
@@ -148,7 +137,6 @@ export const compileExpression = (text: string, columnOf: (name: string) => numb
     return (cells) => cells[at] ?? '';
   };
   const word = (text: string): Formula => {
-    const { at } = here();
     const name = text.toLowerCase();
     if (take('(') === null) {
       if (!reserved.has(name)) return column(text);
@@ -159,11 +147,11 @@ export const compileExpression = (text: string, columnOf: (name: string) => numb
     if (name === 'empty' && args[0] !== undefined && args.length === 1) return empty(args[0]);
     const known = functions.get(name);
     if (known === undefined)
-      throw new ExpressionFault(`unknown function \`${text}\`; available: ${[...functions.keys()].join(', ')}`, at);
+      throw new ExpressionFault(`unknown function \`${text}\`; available: ${[...functions.keys()].join(', ')}`);
     const { least, most, of } = known;
     if (args.length < least || args.length > most) {
       const count = least === most ? `${least}` : `${least} to ${most}`;
-      throw new ExpressionFault(`\`${name}\` takes ${count} values, not ${args.length}`, at);
+      throw new ExpressionFault(`\`${name}\` takes ${count} values, not ${args.length}`);
     }
     return (cells) => of((index) => args[index]?.(cells));
   };

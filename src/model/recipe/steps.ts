@@ -9,6 +9,7 @@ const text = z.string().min(1);
 const column = text.meta({ description: 'Name of a column in the header.', examples: ['amount'] });
 const columns = z.array(column).min(1);
 
+const pattern = text.refine(isPattern, { error: 'is not a valid regular expression' });
 const renames = z.record(column, text);
 
 const headerSchema = z.strictObject(
@@ -29,16 +30,12 @@ const replaceSchema = z
       in: [columns, 'Columns; all by default.', ['amount']],
       cell: [z.union([scalar, z.array(scalar).min(1)]), 'Whole cells with this value, or one of these.', 'n/a'],
       text: [text, 'This text anywhere in a cell.', ' EUR'],
-      pattern: [text, 'A regular expression (JavaScript, Unicode).', '\\s+'],
+      pattern: [pattern, 'A regular expression (JavaScript, Unicode).', '\\s+'],
     }),
     with: scalar.meta({ description: 'The replacement; `$1` is a group of `pattern`.', examples: [0] }),
   })
   .refine(({ cell, text: part, pattern }) => [cell, part, pattern].filter((each) => each !== undefined).length === 1, {
     error: 'needs exactly one of `cell`, `text`, `pattern`',
-  })
-  .refine(({ pattern }) => pattern === undefined || isPattern(pattern), {
-    error: 'is not a valid regular expression',
-    path: ['pattern'],
   });
 
 const fillSchema = z

@@ -1,6 +1,6 @@
 // The part of the Frictionless Table Schema that tables are checked against.
 import { z } from 'zod';
-import { isPattern, optional } from '../schema-parts.ts';
+import { isPattern, keysOf, scalar } from '../schema-parts.ts';
 import { decimalMark, groupMark } from './cast.ts';
 import { dateFormatFault } from './date-format.ts';
 
@@ -19,22 +19,22 @@ const fieldTypes = [
 
 const bound = z.union([z.number(), z.string()], { error: 'must be a number, or a date in quotes' });
 
-const constraintsSchema = z.looseObject({
-  required: optional(z.boolean(), { description: 'No cell may be empty.', examples: [true] }),
-  unique: optional(z.boolean(), { description: 'Values must be unique.', examples: [true] }),
-  enum: optional(z.array(z.union([z.string(), z.number(), z.boolean()])).min(1), {
-    description: 'The values that are allowed.',
-    examples: [['open', 'closed']],
+const texts = z.array(z.string()).min(1);
+const length = z.int().nonnegative();
+const pattern = z.string().refine(isPattern, { error: 'is not a valid regular expression' });
+
+const constraintsSchema = z.looseObject(
+  keysOf({
+    required: [z.boolean(), 'No cell may be empty.', true],
+    unique: [z.boolean(), 'Values must be unique.', true],
+    enum: [z.array(scalar).min(1), 'The values that are allowed.', ['open', 'closed']],
+    pattern: [pattern, 'Regular expression that the whole cell matches.', '[A-Z]{2}-\\d+'],
+    minimum: [bound, 'Least number, date or time.', 0],
+    maximum: [bound, 'Largest number, date or time.', '2026-12-31'],
+    minLength: [length, 'Least number of characters.', 2],
+    maxLength: [length, 'Most characters.', 200],
   }),
-  pattern: optional(z.string().refine(isPattern, { error: 'is not a valid regular expression' }), {
-    description: 'Regular expression that the whole cell matches.',
-    examples: ['[A-Z]{2}-\\d+'],
-  }),
-  minimum: optional(bound, { description: 'Least number, date or time.', examples: [0] }),
-  maximum: optional(bound, { description: 'Largest number, date or time.', examples: ['2026-12-31'] }),
-  minLength: optional(z.int().nonnegative(), { description: 'Least number of characters.', examples: [2] }),
-  maxLength: optional(z.int().nonnegative(), { description: 'Most characters.', examples: [200] }),
-});
+);
 
 const fieldSchema = z
   .looseObject({
@@ -42,19 +42,18 @@ const fieldSchema = z
       .string()
       .min(1)
       .meta({ description: 'Name of a column after all steps.', examples: ['amount'] }),
-    type: optional(z.enum(fieldTypes), { default: 'any', description: 'Type of the cells.', examples: ['number'] }),
-    format: optional(z.string().min(1), {
-      description: 'Format of dates and times; `email`, `uri` or `uuid` for text.',
-      examples: ['%d.%m.%Y'],
-    }),
-    constraints: optional(constraintsSchema, {
-      description: 'Constraints on the cells.',
-      examples: [{ required: true }],
-    }),
-    trueValues: optional(z.array(z.string()).min(1), { description: 'Values that mean true.', examples: [['yes']] }),
-    falseValues: optional(z.array(z.string()).min(1), { description: 'Values that mean false.', examples: [['no']] }),
-    decimalChar: decimalMark('Decimal mark of numbers.'),
-    groupChar: groupMark('Digit group separator of numbers.'),
+    ...keysOf(
+      {
+        type: [z.enum(fieldTypes), 'Type of the cells.', 'number'],
+        format: [z.string().min(1), 'Format of dates and times; `email`, `uri` or `uuid` for text.', '%d.%m.%Y'],
+        constraints: [constraintsSchema, 'Constraints on the cells.', { required: true }],
+        trueValues: [texts, 'Values that mean true.', ['yes']],
+        falseValues: [texts, 'Values that mean false.', ['no']],
+        decimalChar: [decimalMark, 'Decimal mark of numbers.', ','],
+        groupChar: [groupMark, 'Digit group separator of numbers.', '.'],
+      },
+      { type: 'any', decimalChar: '.' },
+    ),
   })
   .superRefine(({ type, format }, context) => {
     if (format === undefined || (type !== 'date' && type !== 'datetime' && type !== 'time')) return;
@@ -70,13 +69,9 @@ export const tableSchemaSchema = z.looseObject({
     .array(fieldSchema)
     .min(1)
     .meta({ description: 'The columns that are checked.', examples: [[{ name: 'id', type: 'integer' }]] }),
-  missingValues: optional(z.array(z.string()), {
-    description: 'Values that count as missing; the empty cell by default.',
-    examples: [['', 'n/a']],
-  }),
-  primaryKey: optional(z.union([z.string(), z.array(z.string()).min(1)]), {
-    description: 'Columns that are unique together and never empty.',
-    examples: [['id']],
+  ...keysOf({
+    missingValues: [z.array(z.string()), 'Values that count as missing; the empty cell by default.', ['', 'n/a']],
+    primaryKey: [z.union([z.string(), texts]), 'Columns that are unique together and never empty.', ['id']],
   }),
 });
 

@@ -12,10 +12,7 @@ const knownKeys: z.core.$ZodErrorMap = ({ code, inst }) => {
 
 type Checked<T> = { value: T; problems: [] } | { value: null; problems: FileProblem[] };
 
-/**
- * Checks the document's value (or `value`, a changed copy of the same structure) against `schema` and reports all problems
- * at once, each at the line and column of its key or value. Values are repeated only where a name was misspelt.
- */
+/** Checks a document, or a changed copy of its value: all problems, by place. Only misspelt names are quoted. */
 export const checkDocument = <T>(
   document: PlacedValue,
   schema: z.ZodType<T>,
@@ -49,10 +46,7 @@ const problemsOf = (document: PlacedValue, issue: Issue): FileProblem[] => {
   }
 };
 
-/**
- * The issues of the form that was meant, of a value with several forms (`schedule: text` or `schedule: {cron}`): the only
- * one whose type fits. Null where none or several fit, or the schema has words of its own.
- */
+/** The issues of the form that was meant (`schedule: text` or `{cron}`): the only one whose type fits, else null. */
 const meantForm = (issue: z.core.$ZodIssueInvalidUnion): Issue[] | null => {
   if (!stockPhrase.test(issue.message)) return null;
   const fitting = issue.errors.filter((form) =>
@@ -70,21 +64,17 @@ const unknownKey = (key: string, known: string[]): string => {
 };
 
 const missingValue = (issue: Issue): string => {
-  if (issue.code === 'invalid_value') return `this key is required; allowed: ${listed(issue.values)}`;
-  const kinds = kindsOf(issue);
-  if (kinds !== undefined) return `this key is required; allowed: ${listed(kinds)}`;
-  if (issue.code === 'custom') return issue.message;
-  return 'this key is required';
+  const allowed = allowedBy(issue);
+  if (allowed !== undefined) return `this key is required; allowed: ${listed(allowed)}`;
+  return issue.code === 'custom' ? issue.message : 'this key is required';
 };
 
 const wrongValue = (issue: Issue, found: unknown): string => {
+  const allowed = allowedBy(issue);
+  if (allowed !== undefined) return notAllowed(found, allowed);
   switch (issue.code) {
-    case 'invalid_value':
-      return notAllowed(found, issue.values);
-    case 'invalid_union': {
-      const kinds = kindsOf(issue);
-      return kinds === undefined ? ownWords(issue, `cannot be ${article(found)}`) : notAllowed(found, kinds);
-    }
+    case 'invalid_union':
+      return ownWords(issue, `cannot be ${article(found)}`);
     case 'invalid_type':
       return ownWords(issue, wrongType(issue.expected, found));
     case 'too_small':
@@ -95,8 +85,11 @@ const wrongValue = (issue: Issue, found: unknown): string => {
   }
 };
 
-const kindsOf = (issue: Issue): readonly unknown[] | undefined =>
-  issue.code === 'invalid_union' && 'options' in issue ? issue.options : undefined;
+/** The values that are allowed, where there are few: of an enumeration, or what tells the forms of a union apart. */
+const allowedBy = (issue: Issue): readonly unknown[] | undefined => {
+  if (issue.code === 'invalid_value') return issue.values;
+  return issue.code === 'invalid_union' && 'options' in issue ? issue.options : undefined;
+};
 
 /** A schema's own message wins; zod's stock phrases are replaced by ours. */
 const ownWords = (issue: Issue, ours: string): string => (stockPhrase.test(issue.message) ? ours : issue.message);
@@ -110,14 +103,11 @@ const notAllowed = (found: unknown, allowed: readonly unknown[]): string => {
 
 const listed = (values: readonly unknown[]): string => values.map(String).join(', ');
 
-const typeWords: Record<string, string> = {
-  string: 'text',
-  number: 'a number',
-  int: 'a whole number',
-  boolean: 'true or false',
-  array: 'a list',
-  object: 'a mapping (key: value)',
-  record: 'a mapping (key: value)',
+const kindWords: Record<string, string> = { string: 'text', number: 'a number', boolean: 'true or false' };
+const mapping = 'a mapping (key: value)';
+const typeWords: typeof kindWords = {
+  ...kindWords,
+  ...{ int: 'a whole number', array: 'a list', object: mapping, record: mapping },
 };
 
 const wrongType = (expected: string, found: unknown): string => {
@@ -132,10 +122,7 @@ const article = (found: unknown): string => {
   if (found === null) return 'nothing';
   if (Array.isArray(found)) return 'a list';
   if (typeof found === 'number' && !Number.isInteger(found)) return 'a fraction';
-  return (
-    { string: 'text', number: 'a number', boolean: 'true or false', object: 'a mapping' }[typeof found as string] ??
-    'this'
-  );
+  return typeof found === 'object' ? 'a mapping' : (kindWords[typeof found] ?? 'this');
 };
 
 const outOfBounds = (issue: z.core.$ZodIssueTooSmall | z.core.$ZodIssueTooBig): string => {

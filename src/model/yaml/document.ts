@@ -12,29 +12,6 @@ export const isDeeperThan = (levels: number, value: unknown): boolean =>
   typeof value === 'object' &&
   (levels === 0 || Object.values(value).some((inner) => isDeeperThan(levels - 1, inner)));
 
-export class PathMap<T> {
-  readonly #values = new Map<string, T>();
-
-  get(path: Path): T | undefined {
-    return this.#values.get(nameOf(path));
-  }
-
-  set(path: Path, value: T): void {
-    this.#values.set(nameOf(path), value);
-  }
-
-  /** The value of the nearest part around `path`, with the length of its path; undefined where no part has one. */
-  nearest(path: Path): { value: T; length: number } | undefined {
-    for (let length = path.length; length > 0; length -= 1) {
-      const value = this.get(path.slice(0, length));
-      if (value !== undefined) return { value, length };
-    }
-    return undefined;
-  }
-}
-
-const nameOf = (path: Path): string => path.map(String).join('\u0000');
-
 /** What is at a path of `root`; undefined where nothing is. */
 export const valueAt = (root: unknown, path: Path): unknown => {
   let value = root;
@@ -50,33 +27,29 @@ const maxBytes = 64 * 1024 * 1024;
 /** Most separators of values: each value costs about a kilobyte of memory, however short it is. */
 const maxMarks = 1_000_000;
 
-/** A YAML file that was read: its value, and where each part of it stands. */
-export class YamlDocument {
-  /** The path as it was given; shown in problems. */
-  readonly file: string;
+/** A value that knows where its parts stand: a YAML file, or rows of a table. */
+export interface PlacedValue {
   readonly value: unknown;
-  readonly #places: Places | null;
-
-  /** Without `places` every problem is at the beginning of the file. */
-  constructor(file: string, value: unknown, places: Places | null) {
-    this.file = file;
-    this.value = value;
-    this.#places = places;
-  }
-
-  /** A problem at `path`; where that does not exist (a missing key) at the nearest part around it. */
-  problem(path: Path, message: string, end: End = 'value'): FileProblem {
-    return { file: this.file, ...this.position(path, end), key: path.map(String).join('.'), message };
-  }
-
-  /** Line and column (from 1) of `path`, or of the nearest part around it. */
-  position(path: Path, end: End = 'value'): { line: number; column: number } {
-    return this.#places?.position(path, end) ?? { line: 1, column: 1 };
-  }
+  /** Line and column (from 1) of `path`; where that does not exist (a missing key), of the nearest part around it. */
+  position(path: Path, end?: End): { line: number; column: number };
+  problem(path: Path, message: string, end?: End): FileProblem;
 }
 
-/** A value that knows where its parts stand: a YAML file, or rows of a table. */
-export type PlacedValue = Pick<YamlDocument, 'value' | 'problem' | 'position'>;
+/** A YAML file that was read, with its path as it was given. */
+export type YamlDocument = PlacedValue & { readonly file: string };
+
+/** Without `places` every problem is at the beginning of the file. */
+export const located = (file: string, value: unknown, places: Places | null): YamlDocument => {
+  const position: PlacedValue['position'] = (path, end = 'value') =>
+    places?.position(path, end) ?? { line: 1, column: 1 };
+  const problem: PlacedValue['problem'] = (path, message, end) => ({
+    file,
+    ...position(path, end),
+    key: path.map(String).join('.'),
+    message,
+  });
+  return { file, value, position, problem };
+};
 
 /** What reading a YAML file gave: a document when its text is sound, otherwise problems. */
 type YamlReading = { document: YamlDocument; problems: [] } | { document: null; problems: FileProblem[] };
@@ -135,7 +108,7 @@ export const parseYaml = (text: string, file: string): YamlReading => {
   if (contents === null) return { document: null, problems: [fileProblem(file, 'the file is empty')] };
   const places = new Places(contents, lines);
   if (places.faults.length > 0) return { document: null, problems: places.faults.map((fault) => ({ file, ...fault })) };
-  return { document: new YamlDocument(file, places.value, places), problems: [] };
+  return { document: located(file, places.value, places), problems: [] };
 };
 
 const wordsOf = ({ code, message }: { code: string; message: string }): string => {

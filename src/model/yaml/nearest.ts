@@ -19,10 +19,7 @@ const keySynonyms: Record<string, string> = {
   distribution: 'resources',
 };
 
-/**
- * The entry of `known` that is meant by `word`: equal but for case and separators, a common synonym, or at most a third
- * of its letters away. Undefined when nothing is near.
- */
+/** The entry that is meant: equal but for case and separators, a synonym, or at most a third of its letters away. */
 export const nearest = (
   word: string,
   known: readonly string[],

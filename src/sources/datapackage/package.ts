@@ -8,7 +8,7 @@ import { encodings } from '../../model/recipe/encodings.ts';
 import type { Step } from '../../model/recipe/steps.ts';
 import { type TableSchema, tableSchemaSchema } from '../../model/recipe/table-schema.ts';
 import { checkDocument } from '../../model/yaml/check.ts';
-import { isDeeperThan, type Path, parseYaml, readText, YamlDocument } from '../../model/yaml/document.ts';
+import { isDeeperThan, located, type Path, parseYaml, readText, type YamlDocument } from '../../model/yaml/document.ts';
 import { defined, isObject } from '../../util/json.ts';
 import { DatasetDraft, type Origin } from '../manifest/dataset-draft.ts';
 import { isAddress } from '../manifest/list-schemas.ts';
@@ -54,7 +54,7 @@ const readPackage = async (file: string): Promise<{ value: PackageFile; document
   if (isDeeperThan(deepest, value)) throw refused([fileProblem(file, `the file nests deeper than ${deepest} levels`)]);
   // JSON is YAML, whose reader knows positions; where it refuses the file (a duplicate key), problems are at the beginning.
   const placed = read.text.length <= placedBytes ? parseYaml(read.text, file).document : null;
-  const document = placed ?? new YamlDocument(file, value, null);
+  const document = placed ?? located(file, value, null);
   const checked = checkDocument(document, packageSchema, withoutNulls(value));
   if (checked.value === null) throw refused(checked.problems);
   return { value: checked.value, document };

@@ -1,7 +1,7 @@
 // A dataset of a manifest that is made of other data, and whose parts know where they come from.
 import type { FileProblem } from '../../model/errors.ts';
 import { checkDocument } from '../../model/yaml/check.ts';
-import { type End, type Path, PathMap, type PlacedValue, valueAt } from '../../model/yaml/document.ts';
+import { type End, type Path, type PlacedValue, valueAt } from '../../model/yaml/document.ts';
 import { datasetProblems } from './cross-checks.ts';
 import { resolveDataset } from './load.ts';
 import { datasetSchema, type ManifestBase } from './schema.ts';
@@ -16,7 +16,7 @@ export class DatasetDraft implements PlacedValue {
   readonly value: Mapping & { resources: Mapping[] } = { resources: [] };
   readonly problems: FileProblem[] = [];
   readonly remarks: string[] = [];
-  readonly #origins = new PathMap<Origin>();
+  readonly #origins = new Map<string, Origin>();
   readonly #whole: Origin;
 
   constructor(whole: Origin) {
@@ -32,7 +32,7 @@ export class DatasetDraft implements PlacedValue {
       here = next !== null && typeof next === 'object' ? next : own(here, step, {});
     }
     own(here, path.at(-1) ?? '', value);
-    if (origin) this.#origins.set(path, origin);
+    if (origin) this.#origins.set(nameOf(path), origin);
   }
 
   fill(path: Path, value: unknown): void {
@@ -41,13 +41,15 @@ export class DatasetDraft implements PlacedValue {
 
   addResource(origin: Origin): number {
     const at = this.value.resources.push({}) - 1;
-    this.#origins.set(['resources', at], origin);
+    this.#origins.set(nameOf(['resources', at]), origin);
     return at;
   }
 
   /** At the nearest part around the path that has an origin. */
   problem(path: Path, message: string, end?: End): FileProblem {
-    const { value: origin, length } = this.#origins.nearest(path) ?? { value: this.#whole, length: 0 };
+    let length = path.length;
+    while (length > 0 && !this.#origins.has(nameOf(path.slice(0, length)))) length -= 1;
+    const origin = (length > 0 && this.#origins.get(nameOf(path.slice(0, length)))) || this.#whole;
     const problem = origin(path.slice(length), message, end);
     const key = path.filter((step) => step !== 'resources' && typeof step !== 'number').join('.');
     return { ...problem, key: problem.key || key };
@@ -57,6 +59,8 @@ export class DatasetDraft implements PlacedValue {
     return this.problem(path, '', end);
   }
 }
+
+const nameOf = (path: Path): string => path.map(String).join('\u0000');
 
 /** Sets a key, whatever its name. */
 const own = <T>(target: object, key: PropertyKey, value: T): T => {
