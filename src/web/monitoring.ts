@@ -70,21 +70,18 @@ const readiness = (runtime: Runtime) => {
     pings.set(name, { at: Date.now(), reason });
     return reason;
   };
+  const checkInbox = async (folder: string) =>
+    (await isUsable(folder)) ? null : 'its folder cannot be read and written';
+  const check = async (name: string, work: Promise<string | null>) => ({ name, reason: await bounded(work) });
   return async () => {
-    const checks: [name: string, work: Promise<string | null>][] = [
-      ['redis', runtime.redis.ping().then(() => null)],
-      ...Object.keys(runtime.config.portals).map(
-        (name) => [`portal ${name}`, checkPortal(name)] as [string, Promise<string | null>],
-      ),
+    const redis = runtime.redis.ping().then(() => null);
+    const known = [
+      check('redis', redis),
+      ...Object.keys(runtime.config.portals).map((name) => check(`portal ${name}`, checkPortal(name))),
     ];
-    const known = Promise.all(checks.map(async ([name, work]) => ({ name, reason: await bounded(work) })));
     // Which inboxes there are is known to Redis; without it nothing is ready anyway.
     const views = await withDeadline(readInboxViews(runtime)).catch(() => []);
-    const inboxes = views.map(async ({ folder }) => {
-      const usable = isUsable(folder).then((yes) => (yes ? null : 'its folder cannot be read and written'));
-      return { name: `inbox ${folder}`, reason: await bounded(usable) };
-    });
-    return [...(await known), ...(await Promise.all(inboxes))];
+    return Promise.all([...known, ...views.map(({ folder }) => check(`inbox ${folder}`, checkInbox(folder)))]);
   };
 };
 

@@ -1,10 +1,9 @@
 // Actions of the pages: each first shows what will happen, then does it.
 import { NotFoundError, UsageError } from '../../model/errors.ts';
 import * as service from '../../service/actions.ts';
-import type { Overview } from '../../service/overview.ts';
-import type { Runtime } from '../../service/runtime.ts';
 import { html, type Part } from '../../util/html.ts';
 import { plural } from '../../util/plural.ts';
+import type { WebContext } from '../part.ts';
 import { itemPath, type Page, runPath, tokenField } from './layout.ts';
 
 interface Prepared {
@@ -18,10 +17,7 @@ interface Prepared {
   act(signal: AbortSignal, reason: string): Promise<string>;
 }
 
-export interface ActionTools {
-  runtime: Runtime;
-  overview: Overview;
-}
+export type ActionTools = Pick<WebContext, 'runtime' | 'overview'>;
 
 type Parameters = (name: string) => string;
 

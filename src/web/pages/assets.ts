@@ -20,9 +20,8 @@ h1{font-size:1.6rem;line-height:1.25;letter-spacing:-.015em;margin:1.25rem 0 .35
 h2{font-size:1.05rem;margin:2.25rem 0 .5rem;font-weight:650}
 h3,.name{font-size:1rem;margin:0;font-weight:600}
 p{margin:.35rem 0}
-.soft{color:var(--soft)}
+.soft{color:var(--soft);font-size:.9375rem}
 time{white-space:nowrap}
-.soft{font-size:.9375rem}
 code,.log{font:.875em/1.5 ui-monospace,monospace}
 .good{color:var(--good)}.wait{color:var(--wait)}.bad{color:var(--bad)}
 .search{display:flex;gap:.5rem;flex:1 1 18rem;max-width:30rem}
@@ -115,10 +114,7 @@ a{display:inline-block}a,summary{min-height:1.5rem;min-width:1.5rem}
 .facts tr{display:block;padding:.4rem 0;border-bottom:1px solid var(--line)}.facts th,.facts td{display:block;width:auto;padding:0;border:0}}
 `;
 
-/**
- * Runs in the browser: asks for the page again every few seconds while it is seen, and exchanges what is live where that has
- * changed. What the reader has opened or focused stays so.
- */
+/** Runs in the browser: exchanges what is live when it has changed. What the reader has opened or focused stays so. */
 export const refreshScript = `
 const live = () => document.getElementById('live');
 let shown = live()?.innerHTML.trim();

@@ -144,26 +144,26 @@ ${resources.length === mostResources ? html`<p class="soft">The first ${mostReso
 const changesHtml = (entry: LedgerEntry, portal: string): Part => {
   const { changes } = entry;
   if (changes === null) return null;
-  const { added, removed, changed, examples } = changes;
+  const { examples } = changes;
+  const kinds = [
+    ['changed', changedHtml(examples.changed)],
+    ['added', rowsHtml(examples.added, 'ins')],
+    ['removed', rowsHtml(examples.removed, 'del')],
+  ] as const;
+  const parts = kinds.map(([what, table]) => {
+    const [count, shown] = [changes[what], examples[what].length];
+    const most = shown < count ? `, the first ${countText(shown)} of them` : null;
+    const summary = html`<summary>${plural(count, 'row')} ${what}${most}</summary>`;
+    return count === 0 ? null : html`<details id="rows-${what}-${portal}" open>${summary}${table}</details>\n`;
+  });
   return html`<section class="diff" aria-label="Row changes"><h2>${isGuarded(entry) ? 'What would change' : 'What changed'}</h2>
 <p>Rows <bdi>${changesText(changes)}</bdi></p>
-${changed === 0 ? null : partOf(['changed', portal], changed, changedHtml(examples.changed))}
-${added === 0 ? null : partOf(['added', portal], added, rowsHtml(examples.added, 'ins'))}
-${removed === 0 ? null : partOf(['removed', portal], removed, rowsHtml(examples.removed, 'del'))}
-</section>`;
+${parts}</section>`;
 };
-
-/** Says how many there are where not all are shown. */
-const partOf = (
-  [what, portal]: [string, string],
-  count: number,
-  { shown, table }: { shown: number; table: Html },
-): Html =>
-  html`<details id="rows-${what}-${portal}" open><summary>${plural(count, 'row')} ${what}${shown < count ? `, the first ${countText(shown)} of them` : null}</summary>${table}</details>`;
 
 type Examples = RowChanges['examples'];
 
-const changedHtml = (rows: Examples['changed']): { shown: number; table: Html } => {
+const changedHtml = (rows: Examples['changed']): Html => {
   const lines = rows.flatMap(({ key, cells }) =>
     cells.map(({ column, old, new: now }, at) => {
       const name = key.map(({ value }) => value).join(', ');
@@ -172,15 +172,15 @@ const changedHtml = (rows: Examples['changed']): { shown: number; table: Html } 
     }),
   );
   const key = rows[0]?.key.map(({ column }) => column).join(', ') ?? 'Row';
-  return { shown: rows.length, table: tableHtml('Changed rows', [key, 'Column', 'Before', 'Now'], lines) };
+  return tableHtml('Changed rows', [key, 'Column', 'Before', 'Now'], lines);
 };
 
-const rowsHtml = (rows: Examples['added'], mark: 'ins' | 'del'): { shown: number; table: Html } => {
+const rowsHtml = (rows: Examples['added'], mark: 'ins' | 'del'): Html => {
   const cellHtml = (value: string): Html =>
     mark === 'ins' ? html`<ins><bdi>${value}</bdi></ins>` : html`<del><bdi>${value}</bdi></del>`;
   const lines = rows.map((cells) => html`<tr>${cells.map(({ value }) => html`<td>${cellHtml(value)}</td>`)}</tr>\n`);
   const columns = rows[0]?.map(({ column }) => column) ?? [];
-  return { shown: rows.length, table: tableHtml(mark === 'ins' ? 'Added rows' : 'Removed rows', columns, lines) };
+  return tableHtml(mark === 'ins' ? 'Added rows' : 'Removed rows', columns, lines);
 };
 
 const shownVersions = 5;

@@ -9,18 +9,12 @@ import { isSameSecret } from '../../util/secrets.ts';
 import type { Guesses, Tried } from '../guesses.ts';
 import { formOf, type Page, parameterOf, type Session, send } from './layout.ts';
 
-interface KeptSession {
-  token: string;
-  /** Unix milliseconds. */
-  until: number;
-}
-
 const sessionMs = 12 * 3600 * 1000;
 
 /** Sessions of one process; they end with it. */
 export class Logins {
   readonly #web: Runtime['config']['web'];
-  readonly #sessions = new BoundedMap<string, KeptSession>(1000);
+  readonly #sessions = new BoundedMap<string, { token: string; until: number }>(1000);
   readonly #guesses: Guesses;
   readonly #open: Session = { token: secretText(), canLogOut: false };
   /** Name of the cookie; over https browsers take one of this prefix from this very host only. */
