@@ -21,7 +21,6 @@ import {
 } from '../../tables/transform/prepare.ts';
 import { isSent, withSource } from '../plan/known-wish.ts';
 
-/** A file that is sent. */
 export interface SentFile {
   path: string;
   /** Name that the portal shall see. */

@@ -63,11 +63,8 @@ export const differences = (wish: Pick<NodeWish, 'title' | 'published' | 'fields
 ];
 
 /** Names of differences between a node and its wish that are not known yet. */
-export const unexpectedFields = (
-  wish: Pick<NodeWish, 'title' | 'published' | 'fields'>,
-  entry: LedgerEntry,
-  node: PortalNode,
-): string[] => differences(wish, node).filter((field) => !isKnownDifference(entry, node, field));
+export const unexpectedFields = (wish: NodeWish, entry: LedgerEntry, node: PortalNode): string[] =>
+  differences(wish, node).filter((field) => !isKnownDifference(entry, node, field));
 
 /** What an entry records of its node as it was read. */
 export const asRead = (node: PortalNode, { uuid }: { uuid: string }) => ({

@@ -65,7 +65,6 @@ export type ResourceStep = (state: ResourceState) => Promise<ResourceState>;
 
 type LocalFile = Pick<ResourceState, 'wish' | 'source' | 'prepared'>;
 
-/** What is said of a file that was refused. */
 export const sentAgain = 'this file is sent again once it or its manifest entry changes, or by `sluice retry`';
 
 /** The file that is sent; null before it exists, for links, and where the current version was not fetched again. */
@@ -141,7 +140,6 @@ const needsBytes = (entry: LedgerEntry, wish: ResourceWish, { url }: UrlSource):
   );
 };
 
-/** Rejected rows that the job log lists one by one. */
 const mostReportedRejects = 20;
 
 /** Step `prepare`: makes the table; what an earlier attempt left is removed, never used. @throws as `prepareFile` */
@@ -174,7 +172,6 @@ const outcomeOf = (prepared: Prepared): string => {
   return `${plural(rowsIn, 'row')} in, ${plural(rowsOut, 'row')} of ${plural(columns.length, 'column')} out, ${plural(bytes, 'byte')} of CSV`;
 };
 
-/** What the job log says of a table that was made. */
 const linesOf = (made: Prepared): string[] => {
   if (made.kind === 'as-is') return (made.warnings ?? []).map((line) => `warning: ${line}`);
   const { mended, warnings, notes, rejected, rejects } = made;

@@ -87,7 +87,6 @@ export const publishResource = async (deps: HandlerDeps, item: Item, mode: Resou
 
 /** Steps of a resource one after the other, until its file turns out to be refused. */
 class Flow {
-  /** What is known after the last step. */
   state: ResourceState;
   #isRecreated = false;
 

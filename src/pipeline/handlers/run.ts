@@ -23,7 +23,6 @@ import { movedItems, refuseOtherPortal } from './run-checks.ts';
 import { lateDrops, sourceWork, workOfPage } from './run-work.ts';
 
 interface RunDeps extends ExportDeps {
-  /** When runs and new data are expected. */
   deadlines: Pick<Deadlines, 'expect'>;
   /** Plans that runs are pinned to, and runs that the guard holds. */
   plans: StoredPlans;

@@ -101,11 +101,7 @@ type Wish = DatasetWish | ResourceWish;
  * Pairs entries that no wish names with wishes that have no node, each at most once: by uuid first, so that no item takes over
  * a node that another one names; then, within a dataset, by content and by {@link likenesses}, where only one of each has them.
  */
-const findRenames = (
-  gone: readonly LedgerEntry[],
-  wishes: readonly DatasetWish[],
-  { entries, sources, sent }: KnownItems,
-): Rename[] => {
+const findRenames = (gone: LedgerEntry[], wishes: DatasetWish[], { entries, sources, sent }: KnownItems): Rename[] => {
   const made: Rename[] = [];
   const left = new Set(gone);
   const all = wishes.flatMap((wish): Wish[] => [wish, ...wish.resources]);

@@ -11,7 +11,6 @@ import { isLate, isRefusedFile, isSent, wantsImport } from './known-wish.ts';
 /** A node as the portal's listing shows it. */
 export type ListedNode = Pick<NodeRow, 'nid' | 'vid' | 'status' | 'title' | 'changed'>;
 
-/** The plan for one dataset and its resources. */
 export interface PlannedDataset extends PlanFileItem {
   resources: PlanFileItem[];
 }
@@ -73,17 +72,13 @@ const withChangeLog = (item: PlanFileItem, all: readonly PlanFileItem[], { entri
 };
 
 /** The plan with the changes of each update, field by field. */
-export const withChanges = (
-  planned: PlannedDataset,
-  wish: DatasetWish,
-  { entries, sent }: Pick<KnownState, 'entries' | 'sent'>,
-): PlannedDataset => {
+export const withChanges = (plan: PlannedDataset, wish: DatasetWish, { entries, sent }: KnownState): PlannedDataset => {
   const explained = <T extends PlanFileItem>(item: T, node: UpdatedNode | undefined): T =>
     node && item.actions.includes('update')
       ? { ...item, changes: updateChanges(sent.get(item.key) ?? null, node, entries.get(item.key)) }
       : item;
-  const resources = planned.resources.map((item, index) => explained(item, wish.resources[index]));
-  return { ...explained(planned, wish), resources };
+  const resources = plan.resources.map((item, index) => explained(item, wish.resources[index]));
+  return { ...explained(plan, wish), resources };
 };
 
 /** What a dataset needs for its node, or else for its list of resources alone. */

@@ -69,11 +69,7 @@ const isKnownStep = (from: number, to: number, versions: readonly TableVersion[]
     return size <= tolerance && size >= 1 / tolerance && (to > from || to * tolerance >= rows);
   });
 
-const columnFaults = (
-  columns: readonly TableColumn[],
-  { columns: policy = 'any' }: TableGuard,
-  before: readonly TableColumn[],
-): string[] => {
+const columnFaults = (columns: TableColumn[], { columns: policy = 'any' }: TableGuard, before: TableColumn[]) => {
   if (policy === 'any') return [];
   const now = byName(columns);
   const then = byName(before);

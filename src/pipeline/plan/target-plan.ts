@@ -24,7 +24,6 @@ import { type KnownState, type Observed, type PlannedDataset, planDataset, withC
 
 const removalsPerPage = 1000;
 
-/** What a target is planned with. */
 export interface TargetPlanOptions {
   ledger: Pick<Ledger, 'index' | 'entriesOf' | 'sentOf'>;
   target: Target;
@@ -46,7 +45,6 @@ export interface TargetPlanOptions {
   observe: (wishes: DatasetWish[], entries: KnownState['entries'], leavesNew: boolean) => Promise<Observed>;
 }
 
-/** A part of the plan. */
 export interface PlannedPage {
   /** The wishes with the uuids of their nodes; one for each of `datasets`. */
   wishes: DatasetWish[];
