@@ -61,10 +61,7 @@ export interface ExportDeps extends HandlerDeps {
 }
 
 /** Dependencies for one job: its writes to ledger, run record and portal are refused once another worker has the job. */
-export const forJob = <D extends Pick<HandlerDeps, 'runs' | 'portal' | 'ledger'>>(
-  deps: D,
-  { writer }: Pick<JobContext, 'writer'>,
-): D => ({
+export const forJob = <D extends HandlerDeps>(deps: D, { writer }: JobContext): D => ({
   ...deps,
   ledger: deps.ledger.forJob(writer),
   runs: deps.runs.forJob(writer),

@@ -85,12 +85,7 @@ const readOurs = async (target: NodeTarget, wish: NodeWish, entry: LedgerEntry):
 const essential: ReadonlySet<string> = new Set(['title', 'status', 'field_link_api']);
 
 /** The entry with what the node holds; `kept` are fields that stay as edited. @throws VerifyFailedError where an essential field differs */
-const settled = async (
-  { portal, item }: NodeTarget,
-  wish: NodeWish,
-  { entry, node }: ProvenNode,
-  kept: readonly string[],
-): Promise<ProvenNode> => {
+const settled = async ({ portal, item }: NodeTarget, wish: NodeWish, { entry, node }: ProvenNode, kept: string[]) => {
   const wrong = unexpectedFields(wish, entry, node).filter((field) => !kept.includes(field));
   const fatal = wrong.filter((field) => essential.has(field));
   if (fatal.length > 0) {

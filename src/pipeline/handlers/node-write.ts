@@ -65,12 +65,7 @@ const isSettled = (wish: NodeWish, { entry, row }: Located, { also, isDoubted }:
   (row === null || row.status === (wish.published ? '1' : '0'));
 
 /** Recreates a node that is no longer on the portal; what was known of its file goes with it. */
-export const recreateNode = async (
-  target: NodeTarget,
-  wish: NodeWish,
-  entry: LedgerEntry,
-  more: WriteMore = {},
-): Promise<WrittenNode> => {
+export const recreateNode = async (target: NodeTarget, wish: NodeWish, entry: LedgerEntry, more: WriteMore = {}) => {
   await target.item.note('recreating it');
   await target.item.did('recreated');
   return createNode(target, wish, await target.ledger.settle(target.item.portal, unknownNode(entry)), more);

@@ -11,12 +11,7 @@ import { updatePatiently } from './node-write.ts';
 const actionOf: Record<RemovalMode, ItemAction> = { orphan: 'orphaned', unpublish: 'unpublished', delete: 'deleted' };
 
 /** Removes the node of an entry and returns the entry that records that. A node that is no longer ours is left alone. */
-export const removeNode = async (
-  target: NodeTarget,
-  wish: NodeWish,
-  entry: LedgerEntry,
-  how: RemovalMode,
-): Promise<LedgerEntry> => {
+export const removeNode = async (target: NodeTarget, wish: NodeWish, entry: LedgerEntry, how: RemovalMode) => {
   const { item, ledger } = target;
   let found = entry;
   if (entry.nid !== null && entry.removed !== how) {

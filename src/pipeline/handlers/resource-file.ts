@@ -111,11 +111,7 @@ const bytesOf = ({ bytes, sha256 }: { bytes: number; sha256: string }): string =
   `${plural(bytes, 'byte')}, sha256 ${sha256.slice(0, 12)}`;
 
 /** Fetches the file unless it is the `published` version; it replaces the address in the wish, for this job on this host. */
-export const fetchAddress = async (
-  state: ResourceState,
-  source: UrlSource,
-  published: FetchedFrom | null,
-): Promise<ResourceState> => {
+export const fetchAddress = async (state: ResourceState, source: UrlSource, published: FetchedFrom | null) => {
   const { deps, wish, entry } = state;
   const { item } = state.target;
   const { url, name } = source;

@@ -94,10 +94,8 @@ const timeOf = (tables: readonly MeasuredColumn[][]): DatasetMetadata['temporal'
     return [isYear ? [`${column.least}-01-01`, `${column.most}-12-31`] : [dayOf(column.least), dayOf(column.most)]];
   });
   const [from] = spans.map(([begin = '']) => begin).sort();
-  const to = spans
-    .map(([, end = '']) => end)
-    .sort()
-    .at(-1);
+  const ends = spans.map(([, end = '']) => end).sort();
+  const to = ends.at(-1);
   return from === undefined || to === undefined ? null : { from, to };
 };
 

@@ -118,10 +118,8 @@ const findRenames = (gone: LedgerEntry[], wishes: DatasetWish[], { entries, sour
       free.delete(found.wish);
     }
   };
-  match(
-    ({ uuid }) => [uuid],
-    ({ uuid }) => [uuid],
-  );
+  const uuidsOf = ({ uuid }: { uuid: string }): string[] => [uuid];
+  match(uuidsOf, uuidsOf);
   match(contentsOf, (wish) => contentWishedBy(wish, sources.get(wish.key) ?? null));
   const resources = all.filter((wish) => 'source' in wish);
   for (const { markOf, needsTitle } of likenesses) {

@@ -78,13 +78,10 @@ export class TargetPlan {
       this.#owners.set(rename.from.uuid, rename.to);
       this.#renames.set(rename.from.key, rename).set(rename.to, rename);
     }
-    const strays = index
-      .values()
-      .filter(({ key, nid }) => nid !== null && !options.wishes.keys.has(key) && kindOfKey(key) === 'resource');
-    this.#strays = Map.groupBy(
-      strays.map(({ key }) => key),
-      (key) => parentKey(key),
-    );
+    const isStray = ({ key, nid }: IndexedEntry): boolean =>
+      nid !== null && !options.wishes.keys.has(key) && kindOfKey(key) === 'resource';
+    const strays = [...index.values()].flatMap((entry) => (isStray(entry) ? [entry.key] : []));
+    this.#strays = Map.groupBy(strays, (key) => parentKey(key));
   }
 
   static async open(options: TargetPlanOptions): Promise<TargetPlan> {
