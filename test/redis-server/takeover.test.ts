@@ -1,7 +1,8 @@
 import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
+import { pipeline } from 'node:stream';
 import { Redis } from 'ioredis';
 import { expect, test } from 'vitest';
 import { openRedis } from '../../src/redis-server/embedded.ts';
@@ -55,18 +56,19 @@ test('a server that ends while it is being adopted is replaced', async () => {
   const folder = join(state, 'redis');
   mkdirSync(folder, { mode: 0o700 });
   const socket = join(folder, 'redis.sock');
-  const dying = createServer((client) =>
-    client.once('data', (data) => {
-      if (/ping/i.test(`${data}`)) return client.end('+PONG\r\n');
-      dying.close();
-      client.destroy();
-    }),
-  ).listen(socket);
+  const sound = await openRedis(embedded(newState()));
+  let connections = 0;
+  const dying = createServer((client) => {
+    connections += 1;
+    if (connections === 1) return pipeline(client, connect(`${sound.options.path}`), client, () => undefined);
+    dying.close();
+    return client.destroy();
+  }).listen(socket);
   await once(dying, 'listening');
   writeFileSync(join(folder, 'redis.pid'), JSON.stringify({ server: null, socket, binary: 'redis-server' }));
   const handle = await openRedis(embedded(state));
-  expect(handle.how).toBe('started');
-  await handle.close();
+  expect([handle.how, connections]).toEqual(['started', 2]);
+  await Promise.all([handle.close(), sound.close()]);
 });
 
 test('an adopter that leaves before the owner leaves the server running', async () => {
