@@ -89,11 +89,8 @@ export class PortalSupervisor {
 
 const addressFile = (dataDir: string): string => join(dataDir, 'address');
 
-const storedAddress = (dataDir: string): Promise<string> =>
-  readFile(addressFile(dataDir), 'utf8').then(
-    (text) => text.trim(),
-    () => '',
-  );
+const storedAddress = async (dataDir: string): Promise<string> =>
+  (await readFile(addressFile(dataDir), 'utf8').catch(() => '')).trim();
 
 /** Notes where a store is served, so that other processes that want it find the one that does. */
 export const storeAddress = (dataDir: string, url: string): Promise<void> =>

@@ -61,7 +61,8 @@ export const readUsersFile = (path: string, roleNames?: string[]): UserSpec[] =>
 
 /** What is stored of an account, and whether its sessions end: it has another password, status or role. */
 const inputOf = async (store: Store, spec: UserSpec, { now, fromFile }: { now: number; fromFile: boolean }) => {
-  const { name, password, roles, mail, uid = null, status = 1 } = spec;
+  const { name, password, roles, uid = null, status = 1 } = spec;
+  const { mail = `${name.replace(/[^\w.-]/g, '.')}@example.org` } = spec;
   const known = store.users.byName(name);
   const given = isPasswordHash(password) ? password : null;
   const isKnown =
@@ -69,17 +70,8 @@ const inputOf = async (store: Store, spec: UserSpec, { now, fromFile }: { now: n
     (given === null ? await checkPassword(password, known.pass) : (known.given ?? known.pass) === given);
   // The hash of before stays for the same password, so that one which was renewed is kept.
   const isKept = isKnown && (given !== null || !isWeakHash(known.pass));
-  const input: UserInput = {
-    uid,
-    name,
-    pass: isKept ? known.pass : (given ?? (await hashPassword(password))),
-    given,
-    fromFile,
-    mail: mail ?? `${name.replace(/[^\w.-]/g, '.')}@example.org`,
-    status,
-    roles,
-    created: now,
-  };
+  const pass = isKept ? known.pass : (given ?? (await hashPassword(password)));
+  const input: UserInput = { uid, name, pass, given, fromFile, mail, status, roles, created: now };
   const isSame = isKnown && known.status === status && known.roles.toSorted().join() === roles.toSorted().join();
   return { input, endsSessions: !isSame };
 };

@@ -148,10 +148,8 @@ export const parseRpcCall: BodyParser<RpcCall> = (body) => {
   const root = readXmlTree(readText(body));
   if (root.name !== 'methodCall') throw new MalformedBody('there is no <methodCall>');
   const params = root.children.find(({ name }) => name === 'params')?.children ?? [];
-  return {
-    method: child(root, 'methodName').text.trim(),
-    params: params.map((param) => readValue(child(param, 'value'))),
-  };
+  const method = child(root, 'methodName').text.trim();
+  return { method, params: params.map((param) => readValue(child(param, 'value'))) };
 };
 
 const writeValue = (value: unknown): string => {

@@ -108,13 +108,10 @@ export interface FieldChanges {
   undefaulted?: string[];
 }
 
+type CoreName = 'title' | 'uid' | 'status' | 'language' | 'created' | 'log' | 'promote' | 'sticky' | 'comment' | 'uuid';
+
 /** Core properties of a node as a body sets them; all that it may have. Times are Unix seconds. */
-export type CoreChanges = Partial<
-  Pick<
-    StoredNode,
-    'title' | 'uid' | 'status' | 'language' | 'created' | 'log' | 'promote' | 'sticky' | 'comment' | 'uuid'
-  >
-> & {
+export type CoreChanges = Partial<Pick<StoredNode, CoreName>> & {
   /** False: written over the current revision. */
   newRevision?: boolean;
 };

@@ -48,13 +48,6 @@ export const readWkt = (text: string) => {
   const least = (values: number[]): string => six(values.reduce((a, b) => Math.min(a, b)));
   const most = (values: number[]): string => six(values.reduce((a, b) => Math.max(a, b)));
   const [lon, lat] = centroidOf(type, parts);
-  return {
-    geo_type: type.toLowerCase(),
-    lat: six(lat),
-    lon: six(lon),
-    left: least(xs),
-    top: most(ys),
-    right: most(xs),
-    bottom: least(ys),
-  };
+  const bounds = { left: least(xs), top: most(ys), right: most(xs), bottom: least(ys) };
+  return { geo_type: type.toLowerCase(), lat: six(lat), lon: six(lon), ...bounds };
 };

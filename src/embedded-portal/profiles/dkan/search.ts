@@ -204,9 +204,9 @@ export const recordedSearch = (
     ...Object.fromEntries(namesOf(table.columns).map((column) => [column, entry[columnOf(column)] ?? null])),
     ...Object.fromEntries(wish.computed.map(({ as }) => [as, entry[as] ?? null])),
   }));
-  const budget = query.budget ?? { left: answerLength };
+  const { resourceUuid, budget = { left: answerLength } } = query;
   const { records, length } = takeWithin(shaped, budget.left);
   budget.left -= length;
-  const answer = searchAnswer(query.resourceUuid, namesOf(shown), { limit: wish.limit, total, records });
+  const answer = searchAnswer(resourceUuid, namesOf(shown), { limit: wish.limit, total, records });
   return { ...answer, success: records.length > 0 };
 };
