@@ -5,16 +5,14 @@ export type RoleTable = Readonly<Record<string, { rid: number; permissions: read
 
 const writer = ['create content', 'edit own content', 'manage datastore'] as const;
 const editor = [...writer, 'edit any content', 'access site in maintenance mode'] as const;
+const manager = [...editor, 'create other content', 'administer nodes', 'administer users'] as const;
 
 /** The default roles by name (recorded behaviour 14); the first two are everybody without a session, and with one. */
 export const defaultRoles: RoleTable = {
   'anonymous user': { rid: 1, permissions: [] },
   'authenticated user': { rid: 2, permissions: [] },
-  administrator: {
-    rid: 3,
-    permissions: [...editor, 'create other content', 'administer nodes', 'unlimited lists', 'administer users'],
-  },
-  'site manager': { rid: 4, permissions: [...editor, 'create other content', 'administer nodes', 'administer users'] },
+  administrator: { rid: 3, permissions: [...manager, 'unlimited lists'] },
+  'site manager': { rid: 4, permissions: manager },
   editor: { rid: 5, permissions: editor },
   'content creator': { rid: 6, permissions: writer },
 };

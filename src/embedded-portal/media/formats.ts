@@ -20,10 +20,7 @@ export interface Format {
 export const formats: Readonly<Record<FormatName, Format>> = {
   bencode: { mimeTypes: ['application/x-bencode'], write: (value) => writeBencode(value) },
   json: { mimeTypes: ['application/json'], write: writeJson },
-  jsonp: {
-    mimeTypes: ['text/javascript', 'application/javascript'],
-    write: (value, { callback }) => writeJsonp(value, callback),
-  },
+  jsonp: { mimeTypes: ['text/javascript', 'application/javascript'], write: writeJsonp },
   php: { mimeTypes: ['application/vnd.php.serialized'], write: (value, { shape }) => writePhp(value, shape) },
   xml: { mimeTypes: ['application/xml', 'text/xml'], write: writeXml },
   yaml: { mimeTypes: ['text/plain', 'application/x-yaml', 'text/yaml'], write: writeYaml },

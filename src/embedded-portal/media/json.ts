@@ -25,7 +25,7 @@ export const writeJson = (value: Value): string => {
  * `name(json);` where the request has a `callback`, else plain JSON. Of the name `A-Z a-z 0-9 _ . -` stay, 60 at most; what
  * is no text counts as empty. Source: recorded behaviour 3.
  */
-export const writeJsonp = (value: Value, callback: unknown): string => {
+export const writeJsonp = (value: Value, { callback }: { callback?: unknown }): string => {
   if (callback === undefined) return writeJson(value);
   const name = typeof callback === 'string' ? callback.replace(/[^A-Za-z0-9_.-]/g, '').slice(0, 60) : '';
   return `${name}(${writeJson(value)});`;

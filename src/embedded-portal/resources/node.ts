@@ -51,13 +51,10 @@ const typeIn = (call: Call): NodeType => {
   throw new Refusal(406, `Node type ${escapeHtml(name)} does not exist.`);
 };
 
-const changeOf = ({ portal, user }: Call, copies: Copies) => ({
-  store: portal.store,
-  uid: user.uid,
-  now: portal.now(),
-  copies,
-  mostGroupedAtOnce: portal.profile.mostGroupedAtOnce,
-});
+const changeOf = ({ portal: { store, now, profile }, user: { uid } }: Call, copies: Copies) => {
+  const { mostGroupedAtOnce } = profile;
+  return { store, uid, now: now(), copies, mostGroupedAtOnce };
+};
 
 const mostNewTerms = 1000;
 

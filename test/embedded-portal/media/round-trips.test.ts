@@ -72,7 +72,7 @@ describe('a round trip keeps every value', () => {
   test('JSONP, called as a script', () => {
     fc.assert(
       fc.property(anyValue, fc.string(), (value, name) => {
-        const script = writeJsonp(value, `cb${name}`);
+        const script = writeJsonp(value, { callback: `cb${name}` });
         const json = /^[A-Za-z0-9_.-]{1,60}\((.*)\);$/.exec(script)?.[1] ?? '';
         expect(JSON.parse(json)).toEqual(JSON.parse(writeJson(value)));
       }),

@@ -43,20 +43,20 @@ describe('JSON', () => {
 
 describe('JSONP', () => {
   test('is plain JSON without a callback parameter', () => {
-    expect(writeJsonp({ a: 1 }, undefined)).toBe('{"a":1}');
+    expect(writeJsonp({ a: 1 }, {})).toBe('{"a":1}');
   });
 
   test('calls the function with everything but letters, digits, _, . and - taken out of its name', () => {
-    expect(writeJsonp(['x'], 'my.cb_1-2')).toBe('my.cb_1-2(["x"]);');
-    expect(writeJsonp(['x'], 'alert("1");<b>\u2028[0]')).toBe('alert1b0(["x"]);');
+    expect(writeJsonp(['x'], { callback: 'my.cb_1-2' })).toBe('my.cb_1-2(["x"]);');
+    expect(writeJsonp(['x'], { callback: 'alert("1");<b>\u2028[0]' })).toBe('alert1b0(["x"]);');
   });
 
   test('cuts the name to 60 characters', () => {
-    expect(writeJsonp(1, 'q'.repeat(61))).toBe(`${'q'.repeat(60)}([1]);`);
+    expect(writeJsonp(1, { callback: 'q'.repeat(61) })).toBe(`${'q'.repeat(60)}([1]);`);
   });
 
   test('has an empty name for an empty or a non-text callback', () => {
-    expect([writeJsonp({}, ''), writeJsonp({}, ['a'])]).toEqual(['({});', '({});']);
+    expect([writeJsonp({}, { callback: '' }), writeJsonp({}, { callback: ['a'] })]).toEqual(['({});', '({});']);
   });
 });
 
