@@ -1,10 +1,11 @@
 // Gathers the source of a manifest: its wishes, and the dropped files behind them.
 import type { Redis } from 'ioredis';
+import { z } from 'zod';
 import { isPassing } from '../model/item-state.ts';
 import type { RunRequest } from '../model/job.ts';
 import { isChangeLog, resourceKey } from '../model/key.ts';
 import type { RedisKeys } from '../model/redis-keys.ts';
-import { type Reason, saidOf } from '../model/report.ts';
+import { type Reason, reasonSchema, saidOf } from '../model/report.ts';
 import type { ResourceWish } from '../model/wish.ts';
 import type { Gathered } from '../pipeline/handlers/deps.ts';
 import { measuredWishes } from '../pipeline/plan/measured.ts';
@@ -13,7 +14,6 @@ import { loadManifest, portalsOf } from '../sources/manifest/load.ts';
 import { type DropManifest, isDropManifest, type Manifest } from '../sources/manifest/schema.ts';
 import { gatherSource, type SourceTools } from '../sources/source-kinds.ts';
 import { WishList } from '../sources/wish-list.ts';
-import { forgetVerdicts, readVerdicts, recordVerdict, type Verdicts, withdrawVerdict } from '../state/drop-verdicts.ts';
 import type { Ledger } from '../state/ledger.ts';
 import type { SettledClaim } from '../state/run-work.ts';
 
@@ -76,6 +76,31 @@ interface VerdictStore {
   keys: RedisKeys;
 }
 
+const verdictsSchema = z.record(z.string(), z.string());
+
+/** What portals made of a dropped file: null where it was published, else why not. */
+type Verdicts = ReadonlyMap<string, Reason | null>;
+
+const verdictsIn = (rows: unknown): Verdicts => {
+  const verdicts = Object.entries(verdictsSchema.parse(rows));
+  return new Map(verdicts.map(([portal, text]) => [portal, reasonSchema.nullable().parse(JSON.parse(text))]));
+};
+
+/** Longer than a portal is down; a verdict that is gone is given again by the next run. */
+const keepSeconds = 30 * 24 * 3600;
+
+/** Returns all verdicts so far. Of several that are recorded at once, only the last caller sees them all: it moves the file. */
+const recordVerdict = async (
+  { redis, keys }: VerdictStore,
+  claim: string,
+  { portal, reason }: { portal: string; reason: Reason | null },
+): Promise<Verdicts> => {
+  const key = keys.verdicts(claim);
+  const verdict = JSON.stringify(reason);
+  const answers = await redis.multi().hset(key, portal, verdict).expire(key, keepSeconds).hgetall(key).exec();
+  return verdictsIn(answers?.at(-1)?.[1]);
+};
+
 /** True where the portal is one of several that take the same dropped files. */
 const isShared = (manifest: DropManifest, portal: string): boolean => {
   const portals = portalsOf(manifest);
@@ -86,7 +111,7 @@ const isShared = (manifest: DropManifest, portal: string): boolean => {
 export const settleDrops = async (
   { manifestPath, portal }: { manifestPath: string; portal: string },
   settled: SettledClaim[],
-  { keep, redis, keys }: VerdictStore & { keep: number },
+  { keep, ...store }: VerdictStore & { keep: number },
 ): Promise<void> => {
   const manifest = await loadManifest(manifestPath);
   if (!isDropManifest(manifest)) return;
@@ -96,19 +121,20 @@ export const settleDrops = async (
   for (const { claim: id, reason, mended = [] } of settled) {
     const claim = claims.get(id);
     if (!claim) continue; // settled before a kill
+    const key = store.keys.verdicts(id);
     if (reason && isPassing(reason)) {
-      if (reason.code === 'cancelled') await recordVerdict(redis, keys, id, { portal, reason });
-      else await withdrawVerdict(redis, keys, id, portal);
+      if (reason.code === 'cancelled') await recordVerdict(store, id, { portal, reason });
+      else await store.redis.hdel(key, portal); // it is to be tried again
       continue;
     }
-    const verdicts = shared ? await recordVerdict(redis, keys, id, { portal, reason }) : new Map([[portal, reason]]);
+    const verdicts = shared ? await recordVerdict(store, id, { portal, reason }) : new Map([[portal, reason]]);
     if (shared && !portals.every((name) => hasDecided(verdicts, name))) continue;
     const refusals = [...verdicts].flatMap(([name, why]) =>
       why ? [shared ? { ...why, message: `${name}: ${saidOf(name, why.message)}` } : why] : [],
     );
     if (refusals[0]) await quarantineClaim(claim, refusals[0]);
     else await archiveClaim(claim, { keep, mended });
-    await forgetVerdicts(redis, keys, id);
+    await store.redis.del(key);
   }
 };
 
@@ -116,16 +142,16 @@ export const settleDrops = async (
 export const leaveDrops = async (
   { manifestPath, portal }: { manifestPath: string; portal: string },
   reason: Reason,
-  { redis, keys, others = new Set() }: VerdictStore & { others?: ReadonlySet<string> },
+  { others = new Set(), ...store }: VerdictStore & { others?: ReadonlySet<string> },
 ): Promise<void> => {
   const manifest = await loadManifest(manifestPath).catch(() => null); // a faulty one takes no files
   if (manifest === null || !isDropManifest(manifest)) return;
-  for (const { id } of await openClaims(await claimsOf(manifest), portal, { redis, keys }))
-    if (!others.has(id)) await recordVerdict(redis, keys, id, { portal, reason });
+  for (const { id } of await openClaims(await claimsOf(manifest), portal, store))
+    if (!others.has(id)) await recordVerdict(store, id, { portal, reason });
 };
 
 const verdictsOn = (claims: Claim[], { redis, keys }: VerdictStore): Promise<{ claim: Claim; by: Verdicts }[]> =>
-  Promise.all(claims.map(async (claim) => ({ claim, by: await readVerdicts(redis, keys, claim.id) })));
+  Promise.all(claims.map(async (claim) => ({ claim, by: verdictsIn(await redis.hgetall(keys.verdicts(claim.id))) })));
 
 /** The dropped files without a verdict of a portal; a cancelled run counts as one. */
 export const openClaims = async (claims: Claim[], portal: string, store: VerdictStore): Promise<Claim[]> =>
