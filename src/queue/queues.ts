@@ -3,6 +3,7 @@ import { type AdvancedOptions, type JobsOptions, Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { RunPriority } from '../model/policy.ts';
 import { nextDue } from '../model/schedule-times.ts';
+import { defined } from '../util/json.ts';
 
 interface QueueSettings {
   prefix: string;
@@ -50,13 +51,8 @@ export class Queues {
 
   /** Options of a trigger or run: kept by age after it ended. */
   runOptions(id?: string): JobsOptions {
-    const age = Math.ceil(this.settings.keepMs / 1000);
-    return {
-      ...this.#common(),
-      ...(id === undefined ? {} : { jobId: id }),
-      removeOnComplete: { age },
-      removeOnFail: { age },
-    };
+    const common = this.#common();
+    return { ...common, ...defined({ jobId: id }), removeOnComplete: common.removeOnFail };
   }
 
   /**
@@ -64,8 +60,7 @@ export class Queues {
    * taken before all that wait.
    */
   itemOptions(id: string, priority: RunPriority): JobsOptions {
-    const removeOnFail = { age: Math.ceil(this.settings.keepMs / 1000) };
-    return { ...this.#common(), lifo: priority === 'high', jobId: id, removeOnComplete: true, removeOnFail };
+    return { ...this.#common(), lifo: priority === 'high', jobId: id, removeOnComplete: true };
   }
 
   /** Closes all queues; the shared connection stays open. */
@@ -74,10 +69,11 @@ export class Queues {
     this.#open.clear();
   }
 
-  #common(): JobsOptions {
-    const { attempts, keepLogs } = this.settings;
+  #common() {
+    const { attempts, keepLogs, keepMs } = this.settings;
+    const removeOnFail = { age: Math.ceil(keepMs / 1000) };
     // The engine would keep the stack of every attempt; an error is kept as its reason, and a bug goes to the log.
-    return { attempts, backoff: { type: 'byClass' }, keepLogs, stackTraceLimit: 0 };
+    return { attempts, backoff: { type: 'byClass' }, keepLogs, stackTraceLimit: 0, removeOnFail };
   }
 
   #queue(name: string): Queue {

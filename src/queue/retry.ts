@@ -42,18 +42,9 @@ export const withKill = (
     return [key, `resumed after ${after} in step ${step} (${count} in this step)`];
   });
   if (hit.length === 0) lines.push(['', `resumed after ${after}, before any step`]);
-  const items = hit.map(([key]) => key).filter((key) => key !== '');
-  return {
-    trace: {
-      ...trace,
-      steps: {},
-      going: {},
-      interrupted: [...new Set([...interrupted, ...items])],
-      [kind]: counted,
-      stalls,
-    },
-    lines,
-  };
+  const hitItems = hit.flatMap(([key]) => (key === '' ? [] : [key]));
+  const all = [...new Set([...interrupted, ...hitItems])];
+  return { trace: { ...trace, steps: {}, going: {}, interrupted: all, [kind]: counted, stalls }, lines };
 };
 
 /** Why an item (or with '' the job itself) is given up; null while it is not. */

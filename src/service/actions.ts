@@ -57,13 +57,10 @@ const exportAgain = async (runtime: Runtime, runId: string, signal: AbortSignal)
   return [await runtime.requestRun(target, 'command', { export: report.export }, signal)];
 };
 
-interface TargetKeys {
-  target: KnownTarget;
-  /** Null for all of them. */
-  keys: string[] | null;
-}
+type TargetKeys<Keys = string[]> = { target: KnownTarget; keys: Keys };
 
-const failedKeys = async (runtime: Runtime, what: Retried): Promise<TargetKeys[]> => {
+/** Null keys: all of the target. */
+const failedKeys = async (runtime: Runtime, what: Retried): Promise<TargetKeys<string[] | null>[]> => {
   if (!('code' in what)) return what.of.includes('/') ? targetsOfKey(runtime, what.of) : keysOfRun(runtime, what.of);
   const targets = await runtime.targetsOfManifest(what.manifest);
   if (targets.length === 0)
@@ -82,8 +79,8 @@ const keysWhere = async (
   { ledger }: Runtime,
   targets: KnownTarget[],
   isMeant: (entry: IndexedEntry) => boolean,
-): Promise<(TargetKeys & { keys: string[] })[]> => {
-  const found: (TargetKeys & { keys: string[] })[] = [];
+): Promise<TargetKeys[]> => {
+  const found: TargetKeys[] = [];
   for (const target of targets) {
     const keys = [...(await ledger.index(target)).values()].filter(isMeant).map(({ key }) => key);
     if (keys.length > 0) found.push({ target, keys });
@@ -91,7 +88,7 @@ const keysWhere = async (
   return found;
 };
 
-const keysOfRun = async (runtime: Runtime, runId: string): Promise<TargetKeys[]> => {
+const keysOfRun = async (runtime: Runtime, runId: string): Promise<TargetKeys<string[] | null>[]> => {
   const report = await runtime.runs.report(runId);
   const isOfRun = ({ manifest, portal }: KnownTarget) => manifest === report?.manifest && portal === report.portal;
   const target = (await runtime.ledger.targets()).find(isOfRun);
@@ -174,14 +171,14 @@ export const remove = async (
   throw new NotFoundError(`no published key "${key}" is known`, { hint: await keysHint(runtime, key) });
 };
 
-/** The result of cancelling a run: a `held` one is discarded, an `ended` one stays as it is. */
-interface CancelAnswer {
-  run: RequestedRun;
-  state: 'ending' | 'held' | 'ended';
-}
-
-/** Ends a run after its current steps; any worker carries it out. May be repeated. @throws NotFoundError */
-export const cancelRun = async (runtime: Runtime, runId: string): Promise<CancelAnswer> => {
+/**
+ * Ends a run after its current steps; any worker carries it out. A `held` one is discarded, an `ended` one stays as it is. May
+ * be repeated. @throws NotFoundError
+ */
+export const cancelRun = async (
+  runtime: Runtime,
+  runId: string,
+): Promise<{ run: RequestedRun; state: 'ending' | 'held' | 'ended' }> => {
   const { redis, keys, gate, runs, plans, advancer } = runtime;
   const recorded = await runs.target(runId);
   const isHeld = recorded !== null && (await plans.dropHeld(runId));

@@ -37,11 +37,8 @@ export class StateWatch {
   }
 
   start(): void {
-    this.#endLooks ??= repeat(
-      everyMs,
-      () => this.look(),
-      () => undefined,
-    ); // others report a Redis that is gone
+    const failed = () => undefined; // others report a Redis that is gone
+    this.#endLooks ??= repeat(everyMs, () => this.look(), failed);
   }
 
   async stop(): Promise<void> {

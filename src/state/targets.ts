@@ -67,10 +67,7 @@ export const lastSuccesses = byTarget('lastSuccesses', z.number());
 export const isStale = (last: number | null, afterMs: number | null, now: number = Date.now()): boolean =>
   last !== null && afterMs !== null && now - last > afterMs;
 
-const common = {
-  at: z.number(),
-  due: z.number(),
-};
+const common = { at: z.number(), due: z.number() };
 
 const triggerRecordSchema = z.discriminatedUnion('did', [
   z.object({ did: z.literal('run'), ...common, runId: z.string() }),
