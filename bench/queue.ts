@@ -6,14 +6,14 @@ import { Redis } from 'ioredis';
 import { plainRequest, type RunRequest } from '../src/model/job.ts';
 import { createLog } from '../src/model/log.ts';
 import { redisKeys } from '../src/model/redis-keys.ts';
-import { Advancer } from '../src/queue/advancer.ts';
-import { StopWatch } from '../src/queue/cancel.ts';
+import { advancerOf } from '../src/queue/advancer.ts';
+import { stopWatch } from '../src/queue/cancel.ts';
 import { Exclusive } from '../src/queue/exclusive.ts';
-import { RunGate } from '../src/queue/gate.ts';
-import { CircuitBreaker, PortalPauses } from '../src/queue/pause.ts';
+import { runGate } from '../src/queue/gate.ts';
+import { circuitBreaker, portalPauses } from '../src/queue/pause.ts';
 import { portalQueue, Queues, runsQueue } from '../src/queue/queues.ts';
 import type { Handlers } from '../src/queue/turn.ts';
-import { QueueWorker } from '../src/queue/worker.ts';
+import { queueWorker } from '../src/queue/worker.ts';
 import { openRedis } from '../src/redis-server/embedded.ts';
 import type { DatasetWork } from '../src/state/run-work.ts';
 import { Runs } from '../src/state/runs.ts';
@@ -61,19 +61,19 @@ const measure = async (redis: Redis, { datasets, concurrency }: BenchOptions): P
   const keys = redisKeys(prefix);
   const log = createLog({ level: 'error' });
   const queues = new Queues(redis, { prefix, attempts: 4, keepLogs: 1000, keepMs: 60_000 });
-  const pauses = new PortalPauses(redis, keys, queues);
+  const pauses = portalPauses(redis, keys, queues);
   const runs = new Runs(redis, keys, 60_000);
-  const gate = new RunGate(redis, keys, queues, runs);
-  const advancer = new Advancer(queues, gate, runs);
+  const gate = runGate(redis, keys, queues, runs);
+  const advancer = advancerOf(queues, gate, runs);
   const { promise: end, resolve: ended } = Promise.withResolvers<void>();
   const settings = { failures: 5, probeMs: 5_000, maxProbeMs: 60_000, longestRequestedMs: 60_000 };
   const common = {
     queues,
     handlers: handlersOf(runs, datasets, ended),
     pauses,
-    breaker: new CircuitBreaker({ redis, keys, pauses, settings, log }),
+    breaker: circuitBreaker({ redis, keys, pauses, settings, log }),
     exclusive: new Exclusive(redis, keys.exclusive),
-    stops: new StopWatch(redis, keys, pauses),
+    stops: stopWatch(redis, keys, pauses),
     isOfOthers: async () => false,
     heartbeat: { id: 'bench', lives: async () => true },
     logKey: keys.log,
@@ -84,8 +84,8 @@ const measure = async (redis: Redis, { datasets, concurrency }: BenchOptions): P
     log,
   };
   const workers = [
-    new QueueWorker({ queue: runsQueue, concurrency: 2, ...common }),
-    new QueueWorker({ queue: portalQueue(request.portal), concurrency, ...common }),
+    queueWorker({ queue: runsQueue, concurrency: 2, ...common }),
+    queueWorker({ queue: portalQueue(request.portal), concurrency, ...common }),
   ];
   await Promise.all(workers.map((worker) => worker.ready()));
   const [used, begun] = [process.cpuUsage(), performance.now()];

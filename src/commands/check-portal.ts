@@ -17,8 +17,8 @@ export const probePortal = async (
   config: Config,
   { log, signal }: { log: Log; signal: AbortSignal },
 ): Promise<PortalFinding> => {
-  const { PortalAccess } = await import('../service/portal-access.ts'); // clients and a store, which `init` and `check` start without
-  const access = new PortalAccess(config, log);
+  const { portalAccess } = await import('../service/portal-access.ts'); // clients and a store, which `init` and `check` start without
+  const access = portalAccess(config, log);
   try {
     const portal = await access.open(name, async () => ({}));
     const newAdminPassword = access.supervisor(name)?.server?.newAdminPassword ?? null;

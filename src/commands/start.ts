@@ -26,13 +26,13 @@ export const startCommand = async (patterns: string[], options: CommonOptions, i
     const gone = patterns.find((path) => !/[*?[{]/.test(path) && !existsSync(resolve(io.cwd, path)));
     if (gone)
       throw new UsageError(`manifest not found: ${resolve(io.cwd, gone)}`, { hint: 'check the path, or omit it' });
-    const [{ Service }, { serveWeb }] = await Promise.all([
+    const [{ serviceOf }, { serveWeb }] = await Promise.all([
       import('../service/service.ts'),
       import('../web/server.ts'),
     ]);
     const paths = patterns.map((path) => resolve(io.cwd, path));
-    const service = new Service(runtime, paths);
-    const web = await serveWeb(runtime, () => service.targets); // first: a port in use ends the command before any work begins
+    const service = serviceOf(runtime, paths);
+    const web = await serveWeb(runtime, service.targets); // first: a port in use ends the command before any work begins
     const close = async (): Promise<void> => {
       await service.close();
       await web.close();

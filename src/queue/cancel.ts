@@ -20,46 +20,40 @@ interface WatchedJob {
   paused: AbortController;
 }
 
+export type StopWatch = ReturnType<typeof stopWatch>;
+
 /** Tells the jobs of this process when their run is cancelled, or when their portal is paused until a person acts. */
-export class StopWatch {
-  readonly #redis: Redis;
-  readonly #keys: RedisKeys;
-  readonly #pauses: Pick<PortalPauses, 'state'>;
-  readonly #jobs = new Set<WatchedJob>();
-  #endChecks: (() => Promise<void>) | null = null;
-  #checkedAt = 0;
+export const stopWatch = (redis: Redis, keys: RedisKeys, pauses: Pick<PortalPauses, 'state'>) => {
+  const jobs = new Set<WatchedJob>();
+  let endChecks: (() => Promise<void>) | null = null;
+  let checkedAt = 0;
 
-  constructor(redis: Redis, keys: RedisKeys, pauses: Pick<PortalPauses, 'state'>) {
-    this.#redis = redis;
-    this.#keys = keys;
-    this.#pauses = pauses;
-  }
-
-  /** A job begins: its signals abort once the run is cancelled or the portal is paused. To be followed by {@link leave}. */
-  async enter(of: { runId: string; portal: string }): Promise<WatchedJob> {
-    const job = { ...of, cancelled: new AbortController(), paused: new AbortController() };
-    this.#jobs.add(job);
-    const failed = () => undefined; // the next one may succeed
-    this.#endChecks ??= repeat(checkMs, () => this.#check(), failed);
-    if (Date.now() - this.#checkedAt >= checkMs) await this.#check().catch(failed);
-    return job;
-  }
-
-  leave(job: WatchedJob): void {
-    this.#jobs.delete(job);
-    if (this.#jobs.size > 0) return;
-    void this.#endChecks?.();
-    this.#endChecks = null;
-  }
-
-  async #check(): Promise<void> {
-    this.#checkedAt = Date.now();
-    const cancelled = new Set(await this.#redis.hkeys(this.#keys.cancelled));
-    for (const { runId, ...job } of this.#jobs)
-      if (cancelled.has(runId)) job.cancelled.abort(cancelledError({ runId }));
-    for (const [portal, jobs] of Map.groupBy(this.#jobs, (job) => job.portal)) {
-      const pause = await this.#pauses.state(portal);
-      if (pause?.probe === null) for (const job of jobs) job.paused.abort(new GiveBack(pause.reason.message));
+  const check = async (): Promise<void> => {
+    checkedAt = Date.now();
+    const cancelled = new Set(await redis.hkeys(keys.cancelled));
+    for (const { runId, ...job } of jobs) if (cancelled.has(runId)) job.cancelled.abort(cancelledError({ runId }));
+    for (const [portal, ofPortal] of Map.groupBy(jobs, (job) => job.portal)) {
+      const pause = await pauses.state(portal);
+      if (pause?.probe === null) for (const job of ofPortal) job.paused.abort(new GiveBack(pause.reason.message));
     }
-  }
-}
+  };
+
+  return {
+    /** A job begins: its signals abort once the run is cancelled or the portal is paused. To be followed by `leave`. */
+    enter: async (of: { runId: string; portal: string }): Promise<WatchedJob> => {
+      const job = { ...of, cancelled: new AbortController(), paused: new AbortController() };
+      jobs.add(job);
+      const failed = () => undefined; // the next one may succeed
+      endChecks ??= repeat(checkMs, check, failed);
+      if (Date.now() - checkedAt >= checkMs) await check().catch(failed);
+      return job;
+    },
+
+    leave: (job: WatchedJob): void => {
+      jobs.delete(job);
+      if (jobs.size > 0) return;
+      void endChecks?.();
+      endChecks = null;
+    },
+  };
+};

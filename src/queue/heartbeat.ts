@@ -70,99 +70,94 @@ const diedHere = ({ host, pid }: Heartbeat): boolean => {
   }
 };
 
-export class WorkerHeartbeat {
-  readonly #redis: Redis;
-  readonly #keys: RedisKeys;
-  readonly #own: Omit<Heartbeat, 'at' | 'silences'>;
-  readonly #silence: (portal: string) => PortalSilence | null;
-  readonly #log: Log;
-  readonly id: string = randomUUID();
-  readonly #warned = new Set<string>();
-  #endBeats: (() => Promise<void>) | undefined;
-  #agreed: Record<string, AgreedLimits> = {};
-  #onChange: OnLimits = async () => undefined;
+interface Own {
+  role: string;
+  limits: Record<string, PortalLimits>;
+  silence: (portal: string) => PortalSilence | null;
+}
+
+/** What a worker shows of itself, and the limits that it agrees on with the others. */
+export const workerHeartbeat = (redis: Redis, keys: RedisKeys, { silence, ...shown }: Own, log: Log) => {
+  const id = randomUUID();
+  const own = { host: hostname(), pid: process.pid, ...shown };
+  const portals = Object.keys(own.limits);
+  const warned = new Set<string>();
   /** Until when a portal counts as shared, Unix milliseconds. */
-  readonly #sharedUntil: Record<string, number> = {};
-
-  constructor(
-    redis: Redis,
-    keys: RedisKeys,
-    own: { role: string; limits: Record<string, PortalLimits>; silence: (portal: string) => PortalSilence | null },
-    log: Log,
-  ) {
-    this.#redis = redis;
-    this.#keys = keys;
-    this.#own = { host: hostname(), pid: process.pid, role: own.role, limits: own.limits };
-    this.#silence = own.silence;
-    this.#log = log;
-  }
-
-  readonly lives = async (id: string): Promise<boolean> =>
-    id === this.id || (await liveWorkers(this.#redis, this.#keys, Date.now())).has(id);
+  const sharedUntil: Record<string, number> = {};
+  let agreed: Record<string, AgreedLimits> = {};
+  let onChange: OnLimits = async () => undefined;
+  let endBeats: (() => Promise<void>) | undefined;
 
   /** The limits in force for a portal; before the others are known, others may be there. */
-  limits(portal: string): AgreedLimits {
-    const own = this.#own.limits[portal] ?? { concurrency: 1, requestsPerSecond: 0 };
-    return this.#agreed[portal] ?? { ...own, isShared: true, workers: 1 };
-  }
+  const limitsOf = (portal: string): AgreedLimits => {
+    const stated = own.limits[portal] ?? { concurrency: 1, requestsPerSecond: 0 };
+    return agreed[portal] ?? { ...stated, isShared: true, workers: 1 };
+  };
 
-  /** The limits in force for a portal, including those of workers that have just joined. */
-  async limitsNow(portal: string): Promise<AgreedLimits> {
-    await this.#agree();
-    return this.limits(portal);
-  }
-
-  /** Begins; `onChange` is called with each portal whose limits changed, at first with all. */
-  async start(onChange: OnLimits): Promise<void> {
-    // First what the others state, so that our own limits are never in force for a moment where theirs are lower.
-    await this.#beat();
-    this.#onChange = onChange;
-    for (const portal of Object.keys(this.#own.limits)) await onChange(portal, this.limits(portal));
-    await this.#agree();
-    const failed = (error: unknown) => this.#log.debug({ err: error }, 'heartbeat failed');
-    this.#endBeats = repeat(heartbeatMs, () => this.#beat(), failed);
-  }
-
-  async stop(): Promise<void> {
-    void this.#endBeats?.();
-    await this.#redis.hdel(this.#keys.workers, this.id).catch(() => undefined); // Redis may be gone at a forced end
-  }
-
-  async #beat(): Promise<void> {
-    const owing = Object.keys(this.#own.limits).map((portal) => [portal, this.#silence(portal)] as const);
-    const silences = Object.fromEntries(owing.filter(([, silence]) => silence !== null));
-    await this.#redis.hset(this.#keys.workers, this.id, JSON.stringify({ ...this.#own, silences, at: Date.now() }));
-    await this.#agree();
-  }
+  /** Brings what live workers state for a portal into force; true where that is new. */
+  const agreeOn = async (portal: string, all: Heartbeat[], now: number): Promise<boolean> => {
+    const stated = all.flatMap((worker) => worker.limits[portal] ?? []);
+    if (stated.length === 0) return false;
+    if (stated.length > 1) sharedUntil[portal] = now + goneMs;
+    const isShared = now < (sharedUntil[portal] ?? 0);
+    const limits = lowest(stated);
+    const found = { ...limits, isShared, workers: stated.length };
+    if (isDeepStrictEqual(found, limitsOf(portal))) return false;
+    agreed = { ...agreed, [portal]: found };
+    if (!warned.has(portal) && stated.some((each) => !isDeepStrictEqual(each, limits))) {
+      warned.add(portal);
+      log.warn({ portal, limits }, 'workers state different limits for a portal; the lowest are in force');
+    }
+    await onChange(portal, found);
+    return true;
+  };
 
   /** Repeats after every change, which may undo the lower limits of a worker that joined just before. */
-  async #agree(): Promise<void> {
+  const agree = async (): Promise<void> => {
     for (let isNew = true; isNew; ) {
       isNew = false;
       const now = Date.now();
-      const all = await liveWorkers(this.#redis, this.#keys, now);
-      for (const portal of Object.keys(this.#own.limits)) {
-        const stated = [...all.values()].flatMap((worker) => worker.limits[portal] ?? []);
-        if (stated.length === 0) continue;
-        if (stated.length > 1) this.#sharedUntil[portal] = now + goneMs;
-        const isShared = now < (this.#sharedUntil[portal] ?? 0);
-        const limits = lowest(stated);
-        const agreed = { ...limits, isShared, workers: stated.length };
-        if (isDeepStrictEqual(agreed, this.limits(portal))) continue;
-        this.#agreed = { ...this.#agreed, [portal]: agreed };
-        if (stated.some((each) => !isDeepStrictEqual(each, limits))) this.#warn(portal, limits);
-        await this.#onChange(portal, agreed);
-        isNew = true;
-      }
+      const all = [...(await liveWorkers(redis, keys, now)).values()];
+      for (const portal of portals) isNew = (await agreeOn(portal, all, now)) || isNew;
     }
-  }
+  };
 
-  #warn(portal: string, limits: PortalLimits): void {
-    if (this.#warned.has(portal)) return;
-    this.#warned.add(portal);
-    this.#log.warn({ portal, limits }, 'workers state different limits for a portal; the lowest are in force');
-  }
-}
+  const beat = async (): Promise<void> => {
+    const owing = portals.map((portal) => [portal, silence(portal)] as const);
+    const silences = Object.fromEntries(owing.filter(([, each]) => each !== null));
+    await redis.hset(keys.workers, id, JSON.stringify({ ...own, silences, at: Date.now() }));
+    await agree();
+  };
+
+  return {
+    id,
+    limits: limitsOf,
+
+    lives: async (other: string): Promise<boolean> =>
+      other === id || (await liveWorkers(redis, keys, Date.now())).has(other),
+
+    /** The limits in force for a portal, including those of workers that have just joined. */
+    limitsNow: async (portal: string): Promise<AgreedLimits> => {
+      await agree();
+      return limitsOf(portal);
+    },
+
+    /** Begins; `changed` is called with each portal whose limits changed, at first with all. */
+    start: async (changed: OnLimits): Promise<void> => {
+      // First what the others state, so that our own limits are never in force for a moment where theirs are lower.
+      await beat();
+      onChange = changed;
+      for (const portal of portals) await changed(portal, limitsOf(portal));
+      await agree();
+      endBeats = repeat(heartbeatMs, beat, (err) => log.debug({ err }, 'heartbeat failed'));
+    },
+
+    stop: async (): Promise<void> => {
+      void endBeats?.();
+      await redis.hdel(keys.workers, id).catch(() => undefined); // Redis may be gone at a forced end
+    },
+  };
+};
 
 const lowest = (stated: PortalLimits[]): PortalLimits => {
   const all = stated.map((limits) => limits.requestsPerSecond);

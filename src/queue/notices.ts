@@ -18,66 +18,58 @@ interface NoticeSettings {
   stalledCheckMs: number;
 }
 
-export class NoticeQueue {
-  readonly #queues: Queues;
-  readonly #settings: NoticeSettings;
-  readonly #log: Log;
-  #worker: Worker | null = null;
-  #stop = new AbortController();
+export const noticeQueue = (queues: Queues, { backoffMs, lockMs, stalledCheckMs }: NoticeSettings, log: Log) => {
+  let working: { worker: Worker; stop: AbortController } | null = null;
 
-  constructor(queues: Queues, settings: NoticeSettings, log: Log) {
-    this.#queues = queues;
-    this.#settings = settings;
-    this.#log = log;
-  }
-
-  /** Adds a notice; does nothing when one with that id was added before. */
-  async add(id: string, data: object): Promise<void> {
-    const options = { ...this.#queues.runOptions(id), attempts, backoff: { type: 'doubling' } };
-    await this.#queues.notices.add('notice', data, options);
-  }
-
-  async work(deliver: (data: unknown, signal: AbortSignal) => Promise<void>): Promise<void> {
-    if (this.#worker) return;
-    this.#stop = new AbortController();
-    const { signal } = this.#stop;
-    this.#worker = new Worker(noticesQueue, (job: Job) => deliver(job.data, signal).catch(orGiveUp), {
-      connection: this.#queues.connection,
-      prefix: this.#queues.settings.prefix,
-      concurrency: 2,
-      lockDuration: this.#settings.lockMs,
-      stalledInterval: this.#settings.stalledCheckMs,
-      maxStalledCount: 1000,
-      settings: { backoffStrategy: (made) => Math.min(maxBackoffMs, this.#settings.backoffMs * 2 ** (made - 1)) },
-    });
-    this.#worker.on('error', (error) => {
-      if (machineFault(error) instanceof StateFullError) return; // told past the queue
-      this.#log.warn({ err: error.message }, 'queue of notices failed');
-    });
-    this.#worker.on('failed', (job, error) => this.#reportFailure(job, error));
-    this.#worker.on('completed', (job) => this.#log.info({ action: 'notified', notice: job.id }, 'notice delivered'));
-    await this.#worker.waitUntilReady();
-  }
-
-  /** Ends; before that, notices that were not tried yet get some seconds. The others are delivered by the next worker. */
-  async stop(force: boolean): Promise<void> {
-    const worker = this.#worker;
-    this.#worker = null;
-    if (!worker) return;
-    const deadline = Date.now() + (force ? 0 : drainMs);
-    const untried = () => this.#queues.notices.getJobCountByTypes('waiting', 'active');
-    while (Date.now() < deadline && (await untried()) > 0) await sleep(20);
-    this.#stop.abort(new Error('the worker was stopped'));
-    await worker.close(force);
-  }
-
-  #reportFailure(job: Job | undefined, error: Error): void {
+  const reportFailure = (job: Job | undefined, error: Error): void => {
     const facts = { action: 'notify', notice: job?.id, reason: reasonOf(error.cause ?? error) };
     if (job && (job.attemptsMade >= attempts || error instanceof UnrecoverableError))
-      this.#log.error(facts, 'gave up on a notice');
-    else this.#log.warn(facts, 'a notice was not delivered; it will be retried');
-  }
-}
+      log.error(facts, 'gave up on a notice');
+    else log.warn(facts, 'a notice was not delivered; it will be retried');
+  };
+
+  return {
+    /** Adds a notice; does nothing when one with that id was added before. */
+    add: async (id: string, data: object): Promise<void> => {
+      const options = { ...queues.runOptions(id), attempts, backoff: { type: 'doubling' } };
+      await queues.notices.add('notice', data, options);
+    },
+
+    work: async (deliver: (data: unknown, signal: AbortSignal) => Promise<void>): Promise<void> => {
+      if (working) return;
+      const stop = new AbortController();
+      const worker = new Worker(noticesQueue, (job: Job) => deliver(job.data, stop.signal).catch(orGiveUp), {
+        connection: queues.connection,
+        prefix: queues.settings.prefix,
+        concurrency: 2,
+        lockDuration: lockMs,
+        stalledInterval: stalledCheckMs,
+        maxStalledCount: 1000,
+        settings: { backoffStrategy: (made) => Math.min(maxBackoffMs, backoffMs * 2 ** (made - 1)) },
+      });
+      working = { worker, stop };
+      worker.on('error', (error) => {
+        if (machineFault(error) instanceof StateFullError) return; // told past the queue
+        log.warn({ err: error.message }, 'queue of notices failed');
+      });
+      worker.on('failed', reportFailure);
+      worker.on('completed', (job) => log.info({ action: 'notified', notice: job.id }, 'notice delivered'));
+      await worker.waitUntilReady();
+    },
+
+    /** Ends; before that, notices that were not tried yet get some seconds. The others are delivered by the next worker. */
+    stop: async (force: boolean): Promise<void> => {
+      if (!working) return;
+      const { worker, stop } = working;
+      working = null;
+      const deadline = Date.now() + (force ? 0 : drainMs);
+      const untried = () => queues.notices.getJobCountByTypes('waiting', 'active');
+      while (Date.now() < deadline && (await untried()) > 0) await sleep(20);
+      stop.abort(new Error('the worker was stopped'));
+      await worker.close(force);
+    },
+  };
+};
 
 /** What no retry can fix is not retried. */
 const orGiveUp = (error: unknown): never => {

@@ -16,103 +16,88 @@ interface PortalWatchParts {
 }
 
 /** Checks every portal about once a second; `stop()` when done. */
-export class PortalWatch {
-  readonly #parts: PortalWatchParts;
-  readonly #stop = new AbortController();
-  #endChecks: (() => Promise<void>)[] = [];
+export const portalWatch = ({ pauses, breaker, portals, probe, report, log }: PortalWatchParts) => {
+  const stopped = new AbortController();
+  let endChecks: (() => Promise<void>)[] = [];
 
-  constructor(parts: PortalWatchParts) {
-    this.#parts = parts;
-  }
-
-  /** Begins. Portals that are paused because they were down are probed at once: a worker has just started. */
-  async start(): Promise<void> {
-    const { portals, breaker, log } = this.#parts;
-    for (const portal of portals) await this.#probeSoon(portal);
-    const everyMs = Math.min(1000, Math.max(50, breaker.settings.probeMs / 2));
-    this.#endChecks = portals.map((portal) => {
-      const failed = (err: unknown): void => {
-        if (!this.#stop.signal.aborted) log.warn({ portal, err }, 'the portal could not be watched');
-      };
-      return repeat(everyMs, () => this.#check(portal), failed);
-    });
-  }
-
-  /** Ends after it has reported every pause once more, without a probe. `force` ends at once: Redis may be gone. */
-  async stop(force = false): Promise<void> {
-    const ended = Promise.all(this.#endChecks.map((end) => end()));
-    this.#stop.abort(new Error('the watch of portals was stopped'));
-    if (force) return;
-    await ended;
-    for (const portal of this.#parts.portals) await this.#report(portal).catch(() => undefined); // Redis may be gone
-  }
-
-  async #check(portal: string): Promise<void> {
-    const { pauses, breaker, log } = this.#parts;
-    const pause = await this.#report(portal);
-    await pauses.reconcile(portal, pause);
-    if (pause) return this.#probe(portal, pause);
-    const reason = await breaker.unconfirmed(portal);
-    if (!reason || !(await breaker.startOver(portal))) return;
-    const found = await this.#ask(portal);
-    if (found === 'down') return breaker.pause(portal, reason);
-    if (found !== 'up') return;
-    const facts = { action: 'probe', portal, reason };
-    log.warn(facts, 'portal answers, but its jobs fail: they use their own attempts');
-  }
-
-  async #report(portal: string): Promise<Pause | null> {
-    const { pauses, report } = this.#parts;
+  const tell = async (portal: string): Promise<Pause | null> => {
     const { now: pause, last } = await pauses.record(portal);
     await report(portal, { pause, last });
     return pause;
-  }
-
-  /** Probes a paused portal when that is due. The one worker that sets the time of the next probe does this one. */
-  async #probe(portal: string, pause: Pause): Promise<void> {
-    const { pauses, breaker, log } = this.#parts;
-    if (pause.probe === null || Date.now() < pause.probe.nextAt) return;
-    const failed = pause.probe.failed + 1;
-    const nextMs = Math.min(breaker.settings.maxProbeMs, breaker.settings.probeMs * 2 ** failed);
-    const next = { ...pause, probe: { failed, nextAt: Date.now() + nextMs } };
-    if (!(await pauses.replace(portal, pause, next))) return;
-    const found = await this.#ask(portal);
-    if (found === 'down') log.info({ action: 'probe', portal, failed, nextMs }, 'portal does not answer yet');
-    else if (found === 'up') await this.#resume(portal, next);
-  }
+  };
 
   /**
    * Probes a portal: any refusal of its own is an answer, and a page of something in front of it is none. One that refuses
    * the login is paused until a person acts: null then, and where the watch has ended.
    */
-  async #ask(portal: string): Promise<'up' | 'down' | null> {
-    const { probe, pauses, log } = this.#parts;
-    const error = await probe(portal, this.#stop.signal).catch((failure: unknown) => failure);
-    if (this.#stop.signal.aborted) return null;
+  const ask = async (portal: string): Promise<'up' | 'down' | null> => {
+    const error = await probe(portal, stopped.signal).catch((failure: unknown) => failure);
+    if (stopped.signal.aborted) return null;
     if (!(error instanceof PortalLoginError))
       return isOutage(error) || error instanceof PortalNotApiError ? 'down' : 'up';
     const facts = { action: 'pause', portal, reason: reasonOf(error) };
     if (await pauses.pause(portal, facts.reason))
       log.error(facts, 'portal stays paused: it answers, but refused the login');
     return null;
-  }
+  };
 
-  async #resume(portal: string, pause: Pause): Promise<void> {
-    const ended = await this.#parts.pauses.resume(portal, pause);
+  const resume = async (portal: string, pause: Pause): Promise<void> => {
+    const ended = await pauses.resume(portal, pause);
     if (!ended) return;
-    const facts = {
-      action: 'resume',
-      portal,
-      since: new Date(ended.since).toISOString(),
-      ms: ended.until - ended.since,
-    };
-    this.#parts.log.info(facts, 'portal answers again: resumed');
-    await this.#report(portal);
-  }
+    const times = { since: new Date(ended.since).toISOString(), ms: ended.until - ended.since };
+    log.info({ action: 'resume', portal, ...times }, 'portal answers again: resumed');
+    await tell(portal);
+  };
 
-  async #probeSoon(portal: string): Promise<void> {
-    const pause = await this.#parts.pauses.state(portal);
-    if (!pause?.probe) return;
-    await this.#parts.pauses.replace(portal, pause, { ...pause, probe: { ...pause.probe, nextAt: Date.now() } });
-  }
-}
+  /** Probes a paused portal when that is due. The one worker that sets the time of the next probe does this one. */
+  const probeIfDue = async (portal: string, pause: Pause): Promise<void> => {
+    if (pause.probe === null || Date.now() < pause.probe.nextAt) return;
+    const failed = pause.probe.failed + 1;
+    const nextMs = Math.min(breaker.settings.maxProbeMs, breaker.settings.probeMs * 2 ** failed);
+    const next = { ...pause, probe: { failed, nextAt: Date.now() + nextMs } };
+    if (!(await pauses.replace(portal, pause, next))) return;
+    const found = await ask(portal);
+    if (found === 'down') log.info({ action: 'probe', portal, failed, nextMs }, 'portal does not answer yet');
+    else if (found === 'up') await resume(portal, next);
+  };
+
+  const check = async (portal: string): Promise<void> => {
+    const pause = await tell(portal);
+    await pauses.reconcile(portal, pause);
+    if (pause) return probeIfDue(portal, pause);
+    const reason = await breaker.unconfirmed(portal);
+    if (!reason || !(await breaker.startOver(portal))) return;
+    const found = await ask(portal);
+    if (found === 'down') return breaker.pause(portal, reason);
+    if (found !== 'up') return;
+    const facts = { action: 'probe', portal, reason };
+    log.warn(facts, 'portal answers, but its jobs fail: they use their own attempts');
+  };
+
+  return {
+    /** Begins. Portals that are paused because they were down are probed at once: a worker has just started. */
+    start: async (): Promise<void> => {
+      for (const portal of portals) {
+        const pause = await pauses.state(portal);
+        if (!pause?.probe) continue;
+        await pauses.replace(portal, pause, { ...pause, probe: { ...pause.probe, nextAt: Date.now() } });
+      }
+      const everyMs = Math.min(1000, Math.max(50, breaker.settings.probeMs / 2));
+      endChecks = portals.map((portal) => {
+        const failed = (err: unknown): void => {
+          if (!stopped.signal.aborted) log.warn({ portal, err }, 'the portal could not be watched');
+        };
+        return repeat(everyMs, () => check(portal), failed);
+      });
+    },
+
+    /** Ends after it has reported every pause once more, without a probe. `force` ends at once: Redis may be gone. */
+    stop: async (force = false): Promise<void> => {
+      const ended = Promise.all(endChecks.map((end) => end()));
+      stopped.abort(new Error('the watch of portals was stopped'));
+      if (force) return;
+      await ended;
+      for (const portal of portals) await tell(portal).catch(() => undefined); // Redis may be gone
+    },
+  };
+};

@@ -34,85 +34,22 @@ interface RunSweepParts {
 const longestBeatMs = 3000;
 
 /** Checks the runs of all gates periodically; `stop()` when done. */
-export class RunSweep {
-  readonly #parts: RunSweepParts;
-  readonly #began = Date.now();
-  #endLooks: (() => Promise<void>) | undefined;
-
-  constructor(parts: RunSweepParts) {
-    this.#parts = parts;
-  }
-
-  async start(): Promise<void> {
-    await this.look();
-    const everyMs = Math.min(longestBeatMs, this.#parts.stuckMs / 2);
-    const failed = (err: unknown): void => this.#parts.log.warn({ err }, 'the runs could not be watched');
-    this.#endLooks = repeat(everyMs, () => this.look(), failed);
-  }
-
-  stop(): void {
-    void this.#endLooks?.();
-  }
-
-  async look(): Promise<void> {
-    const { gate, log } = this.#parts;
-    for (const [target, { current }] of await gate.all()) {
-      await this.#check(current, target).catch((err: unknown) =>
-        log.warn({ runId: current.id, err }, 'the run could not be watched'),
-      );
-    }
-    await this.#forgetMarks();
-  }
-
-  /** Forgets marks of cancelled runs that came too late. */
-  async #forgetMarks(): Promise<void> {
-    const { redis, keys, runs } = this.#parts;
-    for (const runId of await redis.hkeys(keys.cancelled)) {
-      if ((await runs.phases.phase(runId)) === 'closed') await redis.hdel(keys.cancelled, runId);
-    }
-  }
-
-  async #check({ id: runId, request }: Asked, target: Target): Promise<void> {
-    const { runs, advancer, log } = this.#parts;
-    if ((await runs.request(runId)) === null) await runs.ask(runId, target, request);
-    const stand = await runs.phases.stand(runId);
-    const isWorkedOn = stand.phase === 'publish' || stand.phase === 'prove';
-    const state: RunState = {
-      ...stand,
-      job: isWorkedOn ? null : await this.#jobOf(runId, stand.phase === 'closing' ? closeId(runId) : runId),
-      stuck: isWorkedOn ? await this.#stuck(runId, target.portal) : null,
-    };
-    const step = nextStep(state);
-    const repair = repairs[step.do]?.(step.why);
-    if (repair) log.warn({ action: 'repair', runId, target: targetName(target) }, repair);
-    if (await advancer.take(runId, step)) await advancer.advance(runId);
-  }
+export const runSweep = (parts: RunSweepParts) => {
+  const { redis, keys, queues, gate, runs, pauses, advancer, portals, stuckMs, log } = parts;
+  const began = Date.now();
+  let endLooks: (() => Promise<void>) | undefined;
 
   /** How the job of a run stands; what is left of one that is in no list, or that closed nothing, is removed. */
-  async #jobOf(runId: string, id: string): Promise<RunState['job']> {
-    const { queues } = this.#parts;
+  const jobOf = async (runId: string, id: string): Promise<RunState['job']> => {
     const state = await queues.runs.getJobState(id);
     if (state !== 'unknown' && state !== 'failed' && state !== 'completed') return 'there';
     const job = await queues.runs.getJob(id);
     if (state === 'unknown' || id !== runId) await queues.runs.remove(id);
     return state === 'unknown' ? 'missing' : { ended: job?.failedReason ?? null };
-  }
-
-  /** Why none of the jobs of a run can begin, once that lasts, and how often they were added again; null while one can. */
-  async #stuck(runId: string, portal: string): Promise<StuckRun | null> {
-    const { runs, pauses, stuckMs, portals } = this.#parts;
-    const { stuck, advancedAt } = await runs.phases.quiet(runId);
-    const now = Date.now();
-    if (now - Math.max(advancedAt, stuck?.at ?? 0, this.#began) < stuckMs || !portals.includes(portal)) return null;
-    const why = (await pauses.state(portal)) ? null : await this.#whyStuck(runId, portal);
-    const repairs = stuck?.repairs ?? 0;
-    await runs.phases.stuck(runId, why === null ? null : { at: now, why, repairs: repairs + 1 });
-    return why === null ? null : { at: now, why, repairs };
-  }
+  };
 
   /** Why none of its jobs can move; null while one is worked on, waits for its next attempt, or is behind others. */
-  async #whyStuck(runId: string, portal: string): Promise<string | null> {
-    const { redis, queues } = this.#parts;
+  const whyStuck = async (runId: string, portal: string): Promise<string | null> => {
     const queue = queues.portal(portal);
     const isOurs = (id: string): boolean => id.startsWith(`${runId}.`);
     const active = await redis.lrange(queue.toKey('active'), 0, -1); // as many as the portal is worked on with
@@ -124,8 +61,55 @@ export class RunSweep {
       if (isOurs(id)) return active.length > 0 ? null : 'its jobs are waiting, and no worker picks them up';
     }
     return 'its jobs are not in the queue';
-  }
-}
+  };
+
+  /** Why none of the jobs of a run can begin, once that lasts, and how often they were added again; null while one can. */
+  const stuckOf = async (runId: string, portal: string): Promise<StuckRun | null> => {
+    const { stuck, advancedAt } = await runs.phases.quiet(runId);
+    const now = Date.now();
+    if (now - Math.max(advancedAt, stuck?.at ?? 0, began) < stuckMs || !portals.includes(portal)) return null;
+    const why = (await pauses.state(portal)) ? null : await whyStuck(runId, portal);
+    const repairs = stuck?.repairs ?? 0;
+    await runs.phases.stuck(runId, why === null ? null : { at: now, why, repairs: repairs + 1 });
+    return why === null ? null : { at: now, why, repairs };
+  };
+
+  const check = async ({ id: runId, request }: Asked, target: Target): Promise<void> => {
+    if ((await runs.request(runId)) === null) await runs.ask(runId, target, request);
+    const stand = await runs.phases.stand(runId);
+    const isWorkedOn = stand.phase === 'publish' || stand.phase === 'prove';
+    const step = nextStep({
+      ...stand,
+      job: isWorkedOn ? null : await jobOf(runId, stand.phase === 'closing' ? closeId(runId) : runId),
+      stuck: isWorkedOn ? await stuckOf(runId, target.portal) : null,
+    });
+    const repair = repairs[step.do]?.(step.why);
+    if (repair) log.warn({ action: 'repair', runId, target: targetName(target) }, repair);
+    if (await advancer.take(runId, step)) await advancer.advance(runId);
+  };
+
+  const look = async (): Promise<void> => {
+    for (const [target, { current }] of await gate.all()) {
+      await check(current, target).catch((err: unknown) =>
+        log.warn({ runId: current.id, err }, 'the run could not be watched'),
+      );
+    }
+    // Marks of cancelled runs that came too late are forgotten.
+    for (const runId of await redis.hkeys(keys.cancelled)) {
+      if ((await runs.phases.phase(runId)) === 'closed') await redis.hdel(keys.cancelled, runId);
+    }
+  };
+
+  return {
+    look,
+    start: async (): Promise<void> => {
+      await look();
+      const everyMs = Math.min(longestBeatMs, stuckMs / 2);
+      endLooks = repeat(everyMs, look, (err) => log.warn({ err }, 'the runs could not be watched'));
+    },
+    stop: (): void => void endLooks?.(),
+  };
+};
 
 /** What is said of the steps that repair something. */
 const repairs: Partial<Record<Step['do'], (why: string) => string>> = {

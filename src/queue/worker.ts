@@ -21,71 +21,26 @@ interface WorkerParts extends TurnParts {
 
 const never = new AbortController().signal;
 
-export class QueueWorker {
-  readonly #parts: WorkerParts;
-  readonly #worker: Worker;
-  readonly #stop = new AbortController();
-  readonly #isolation = new JobIsolation();
-  #writes = 0;
+export const queueWorker = (parts: WorkerParts) => {
+  const { queue, queues, log, stops } = parts;
+  const stopped = new AbortController();
+  const isolation = new JobIsolation();
+  let writes = 0;
 
-  constructor(parts: WorkerParts) {
-    this.#parts = parts;
-    this.#worker = new Worker(
-      parts.queue,
-      (job: Job, token?: string, signal?: AbortSignal) => this.#process(job, token ?? '', signal).catch(explain),
-      {
-        connection: parts.queues.connection,
-        prefix: parts.queues.settings.prefix,
-        concurrency: parts.concurrency,
-        lockDuration: parts.lockMs,
-        stalledInterval: parts.stalledCheckMs,
-        // A kill or a loss is not the job's fault: our own poison rule judges by step, see `Turn`.
-        maxStalledCount: 1000,
-        settings: { ...ourTimes, backoffStrategy: (made, _type, error) => backoffMs(made, error, parts.retry) },
-      },
-    );
-    this.#worker.on('error', (error) => {
-      if (machineFault(error) instanceof StateFullError) return; // once for all, see `StateWatch`
-      parts.log.warn({ queue: parts.queue, err: error.message }, 'the queue reported an error');
-    });
-    // The engine only reports it; the work is ours to stop.
-    this.#worker.on('lockRenewalFailed', (ids: string[]) => {
-      for (const id of ids) this.#worker.cancelJob(id, lockLost);
-    });
-  }
+  const writing = async <T>(write: () => Promise<T>): Promise<T> => {
+    writes += 1;
+    try {
+      return await write();
+    } finally {
+      writes -= 1;
+    }
+  };
 
-  async ready(): Promise<void> {
-    await this.#worker.waitUntilReady();
-  }
-
-  get isWriting(): boolean {
-    return this.#writes > 0;
-  }
-
-  setConcurrency(jobs: number): void {
-    this.#worker.concurrency = jobs;
-  }
-
-  /**
-   * Takes no more jobs, gives back those that have not started a write, and waits for the others; `kill` ends at once, and
-   * running jobs are resumed by the next worker.
-   */
-  async stop(kill: boolean): Promise<void> {
-    this.#stop.abort();
-    await this.#worker.close(kill);
-  }
-
-  async #process(job: Job, token: string, taken?: AbortSignal): Promise<unknown> {
+  const work = async (job: Job, token: string, taken?: AbortSignal): Promise<unknown> => {
     const data = dataOf(job);
-    const { stops, isOfOthers } = this.#parts;
     const turn = (cancelled: AbortSignal, paused: AbortSignal): Turn =>
-      new Turn(this.#parts, {
-        ...{ job, token, data, taken, cancelled, paused },
-        isolation: this.#isolation,
-        stopped: this.#stop.signal,
-        writing: (work) => this.#writing(work),
-      });
-    if (await isOfOthers(data.portal)) return turn(never, never).giveBack();
+      new Turn(parts, { job, token, data, taken, cancelled, paused, isolation, stopped: stopped.signal, writing });
+    if (await parts.isOfOthers(data.portal)) return turn(never, never).giveBack();
     if (!('runId' in data)) return turn(never, never).run();
     const watched = await stops.enter({ runId: data.runId, portal: data.portal });
     const { cancelled, paused } = watched;
@@ -96,17 +51,45 @@ export class QueueWorker {
     } finally {
       stops.leave(watched);
     }
-  }
+  };
 
-  async #writing<T>(work: () => Promise<T>): Promise<T> {
-    this.#writes += 1;
-    try {
-      return await work();
-    } finally {
-      this.#writes -= 1;
-    }
-  }
-}
+  // The engine passes the signal to a function that declares it.
+  const turnOf = (job: Job, token?: string, taken?: AbortSignal) => work(job, token ?? '', taken).catch(explain);
+  const worker = new Worker(queue, turnOf, {
+    connection: queues.connection,
+    prefix: queues.settings.prefix,
+    concurrency: parts.concurrency,
+    lockDuration: parts.lockMs,
+    stalledInterval: parts.stalledCheckMs,
+    // A kill or a loss is not the job's fault: our own poison rule judges by step, see `Turn`.
+    maxStalledCount: 1000,
+    settings: { ...ourTimes, backoffStrategy: (made, _type, error) => backoffMs(made, error, parts.retry) },
+  });
+  worker.on('error', (error) => {
+    if (machineFault(error) instanceof StateFullError) return; // once for all, see `StateWatch`
+    log.warn({ queue, err: error.message }, 'the queue reported an error');
+  });
+  // The engine only reports it; the work is ours to stop.
+  worker.on('lockRenewalFailed', (ids: string[]) => {
+    for (const id of ids) worker.cancelJob(id, lockLost);
+  });
+
+  return {
+    ready: async (): Promise<void> => void (await worker.waitUntilReady()),
+    isWriting: (): boolean => writes > 0,
+    setConcurrency: (jobs: number): void => {
+      worker.concurrency = jobs;
+    },
+    /**
+     * Takes no more jobs, gives back those that have not started a write, and waits for the others; `kill` ends at once,
+     * and running jobs are resumed by the next worker.
+     */
+    stop: async (kill: boolean): Promise<void> => {
+      stopped.abort();
+      await worker.close(kill);
+    },
+  };
+};
 
 /** People see the error that the engine keeps; a full Redis also fails the write of an error. */
 const explain = (error: unknown): never => {

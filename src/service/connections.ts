@@ -9,11 +9,11 @@ import { type KnownTarget, type RedisKeys, redisKeys } from '../model/redis-keys
 import type { StoredReport } from '../model/report.ts';
 import { Notifier } from '../notify/notifier.ts';
 import { type Portal, type PortalHooks, type RequestKind, traitsSchema } from '../portal-client/client.ts';
-import { Advancer } from '../queue/advancer.ts';
-import { RunGate } from '../queue/gate.ts';
+import { advancerOf } from '../queue/advancer.ts';
+import { runGate } from '../queue/gate.ts';
 import { liveWorkers, type PortalLimits, type PortalSilence } from '../queue/heartbeat.ts';
-import { NoticeQueue } from '../queue/notices.ts';
-import { PortalPauses } from '../queue/pause.ts';
+import { noticeQueue } from '../queue/notices.ts';
+import { portalPauses } from '../queue/pause.ts';
 import { Queues } from '../queue/queues.ts';
 import { Pace } from '../queue/rate-limit.ts';
 import type { RedisHandle } from '../redis-server/embedded.ts';
@@ -22,12 +22,12 @@ import { FetchedFiles } from '../sources/fetch/fetched-files.ts';
 import { perPortal } from '../sources/manifest/load.ts';
 import type { Manifest } from '../sources/manifest/schema.ts';
 import type { SourceTools } from '../sources/source-kinds.ts';
-import { Deadlines } from '../state/deadlines.ts';
+import { deadlinesIn } from '../state/deadlines.ts';
 import { Ledger } from '../state/ledger.ts';
 import { smallHash } from '../state/redis/fields.ts';
 import { Runs } from '../state/runs.ts';
 import { storedPlans } from '../state/stored-plans.ts';
-import { PortalAccess } from './portal-access.ts';
+import { portalAccess } from './portal-access.ts';
 
 /** What a runtime is opened with. */
 export interface RuntimeOptions {
@@ -90,13 +90,13 @@ export class Connections extends Opened {
     keepLogs: this.config.jobs.keepLogs,
     keepMs: this.config.jobs.keepRunsMs,
   });
-  readonly gate = new RunGate(this.redis, this.keys, this.queues, this.runs);
-  readonly advancer = new Advancer(this.queues, this.gate, this.runs);
-  readonly pauses = new PortalPauses(this.redis, this.keys, this.queues);
-  readonly portals = new PortalAccess(this.config, this.log);
+  readonly gate = runGate(this.redis, this.keys, this.queues, this.runs);
+  readonly advancer = advancerOf(this.queues, this.gate, this.runs);
+  readonly pauses = portalPauses(this.redis, this.keys, this.queues);
+  readonly portals = portalAccess(this.config, this.log);
   /** Files of the web on their way to a portal, on this host. */
   readonly fetched = new FetchedFiles(join(this.config.stateDir, 'fetched'), this.fetcher);
-  readonly notices = new NoticeQueue(
+  readonly notices = noticeQueue(
     this.queues,
     { ...this.config.jobs, backoffMs: this.config.retry.backoffMs },
     this.log,
@@ -110,7 +110,7 @@ export class Connections extends Opened {
     post: (url, posting) => this.fetcher.post(url, posting),
     log: this.log,
   });
-  readonly deadlines = new Deadlines(this.redis, this.keys);
+  readonly deadlines = deadlinesIn(this.redis, this.keys);
   /** Called after every single request to a portal, for metrics. */
   onRequest: ((portal: string, kind: RequestKind, ms: number, status: number | null) => void) | null = null;
   /** Null until this process works jobs. */
@@ -126,7 +126,7 @@ export class Connections extends Opened {
     return perPortal(manifest, this.config.portal);
   }
 
-  /** As {@link PortalAccess.open}; an anonymous client sees public content only. */
+  /** As `open` of {@link portalAccess}; an anonymous client sees public content only. */
   async openPortal(name: string, options: { isAnonymous?: boolean } = {}): Promise<Portal> {
     return this.portals.open(name, (url) => this.#portalHooks(name, url), options);
   }

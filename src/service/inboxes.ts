@@ -38,107 +38,97 @@ const inboxViewSchema = z.object({
 export type InboxViewOfService = z.infer<typeof inboxViewSchema>;
 
 /** Opens and closes watched folders as manifests come and go. */
-export class Inboxes {
-  readonly #runtime: Runtime;
-  readonly #open = new Map<string, { manifest: DropManifest; inbox: Inbox }>();
-  #ends: (() => Promise<void>)[] = [];
+export const inboxesOf = (runtime: Runtime) => {
+  const { redis, keys, config, log } = runtime;
+  const open = new Map<string, { manifest: DropManifest; inbox: Inbox }>();
+  /** Folders that are looked at just now. */
+  const checked = new Set<string>();
+  /** When a target was last seen without a run or was tried again, by its name; absent while it has one. */
+  const lastTry = new Map<string, number>();
+  /** Files of each manifest whose run was cancelled, as of the end of the last run or the last try. */
+  const cancelledOf = new Map<string, number>();
+  let ends: (() => Promise<void>)[] = [];
 
-  constructor(runtime: Runtime) {
-    this.#runtime = runtime;
-  }
+  const end = async (name: string): Promise<void> => {
+    await open.get(name)?.inbox.close();
+    open.delete(name);
+    await redis.hdel(keys.inboxes, name);
+  };
 
-  /** Makes the watched folders those of `manifests`; a changed manifest is opened again. */
-  async sync(manifests: DropManifest[]): Promise<void> {
-    const wanted = new Map(manifests.map((manifest) => [manifest.name, manifest]));
-    for (const [name, { manifest }] of this.#open)
-      if (JSON.stringify(wanted.get(name)) !== JSON.stringify(manifest)) await this.#end(name);
-    for (const [name, manifest] of wanted) {
-      if (this.#open.has(name)) continue;
-      this.#open.set(name, { manifest, inbox: await this.#watch(manifest) });
-    }
-    const failed = (err: unknown): void => this.#runtime.log.debug({ err }, 'inbox state could not be shown');
-    if (this.#ends.length === 0) {
-      const work = [() => this.#publish(), async () => this.#signsOfLife()];
-      this.#ends = work.map((each) => repeat(publishMs, each, failed));
-    }
-    await this.#publish();
-  }
-
-  async close(): Promise<void> {
-    await Promise.all(this.#ends.map((end) => end()));
-    for (const name of this.#open.keys()) await this.#end(name);
-  }
-
-  async #end(name: string): Promise<void> {
-    await this.#open.get(name)?.inbox.close();
-    this.#open.delete(name);
-    await this.#runtime.redis.hdel(this.#runtime.keys.inboxes, name);
-  }
-
-  #watch(manifest: DropManifest): Promise<Inbox> {
-    return inboxOf(this.#runtime, manifest, async (claims) => {
+  const watch = (manifest: DropManifest): Promise<Inbox> =>
+    inboxOf(runtime, manifest, async (claims) => {
       for (const portal of portalsOf(manifest)) {
         // Includes files that a former service left in the spool.
-        const open = await openClaims(claims, portal, this.#runtime);
-        if (open.length === 0) continue;
-        const { runId } = await this.#runtime.requestRun(targetOf({ ...manifest, portal }), 'drop');
-        this.#runtime.log.info({ manifest: manifest.name, portal, runId, files: open.length }, 'files were dropped');
+        const files = (await openClaims(claims, portal, runtime)).length;
+        if (files === 0) continue;
+        const { runId } = await runtime.requestRun(targetOf({ ...manifest, portal }), 'drop');
+        log.info({ manifest: manifest.name, portal, runId, files }, 'files were dropped');
       }
     });
-  }
-
-  async #publish(): Promise<void> {
-    for (const [name, { manifest, inbox }] of this.#open) {
-      const state = inbox.state();
-      const cancelled = state.spooled > 0 ? await this.#runAgain(manifest) : 0;
-      const { folder } = manifest.drop;
-      const settleMs = manifest.drop.settleMs ?? this.#runtime.config.inbox.settleMs;
-      const view: InboxViewOfService = { manifest: name, folder, ...state, settleMs, cancelled, at: Date.now() };
-      await this.#runtime.redis.hset(this.#runtime.keys.inboxes, name, JSON.stringify(view));
-    }
-  }
-
-  readonly #checked = new Set<string>();
-
-  /** Apart from the views: a folder that hangs, as on a dead network drive, does not delay the others. */
-  #signsOfLife(): void {
-    const { deadlines, config } = this.#runtime;
-    for (const [name, { manifest }] of this.#open) {
-      if (this.#checked.has(name)) continue;
-      this.#checked.add(name);
-      const renewed = () => ({ member: expectedOf.inbox(name), at: Date.now() + config.watch.everyMs });
-      void isUsable(manifest.drop.folder)
-        .then((usable) => (usable && this.#open.has(name) ? deadlines.keepPromise(renewed()) : undefined))
-        .catch(() => undefined) // without Redis, nothing else works either
-        .finally(() => this.#checked.delete(name));
-    }
-  }
-
-  /** When a target was last seen without a run or was tried again, by its name; absent while it has one. */
-  readonly #lastTry = new Map<string, number>();
-  /** Files of each manifest whose run was cancelled, as of the end of the last run or the last try. */
-  readonly #cancelled = new Map<string, number>();
 
   /** Retries files that stayed in the spool, once per `rescan`. Returns how many wait for a person instead. */
-  async #runAgain(manifest: DropManifest): Promise<number> {
+  const runAgain = async (manifest: DropManifest): Promise<number> => {
     for (const portal of portalsOf(manifest)) {
       const target = { manifest: manifest.name, portal };
       const name = targetName(target);
-      if ((await this.#runtime.gate.state(target)).current !== null) {
-        this.#lastTry.delete(name);
+      if ((await runtime.gate.state(target)).current !== null) {
+        lastTry.delete(name);
         continue;
       }
-      const last = this.#lastTry.get(name);
-      const isTime = last !== undefined && Date.now() - last >= this.#runtime.config.inbox.rescanMs;
+      const last = lastTry.get(name);
+      const isTime = last !== undefined && Date.now() - last >= config.inbox.rescanMs;
       if (last !== undefined && !isTime) continue;
-      this.#lastTry.set(name, Date.now());
-      this.#cancelled.set(manifest.name, await countCancelled(manifest, this.#runtime));
-      if (isTime && (await waitingPortals(manifest, this.#runtime)).includes(portal))
-        await this.#runtime.requestRun(targetOf({ ...manifest, portal }), 'drop');
+      lastTry.set(name, Date.now());
+      cancelledOf.set(manifest.name, await countCancelled(manifest, runtime));
+      if (isTime && (await waitingPortals(manifest, runtime)).includes(portal))
+        await runtime.requestRun(targetOf({ ...manifest, portal }), 'drop');
     }
-    return this.#cancelled.get(manifest.name) ?? 0;
-  }
-}
+    return cancelledOf.get(manifest.name) ?? 0;
+  };
+
+  const publish = async (): Promise<void> => {
+    for (const [name, { manifest, inbox }] of open) {
+      const state = inbox.state();
+      const cancelled = state.spooled > 0 ? await runAgain(manifest) : 0;
+      const { folder, settleMs: own } = manifest.drop;
+      const settleMs = own ?? config.inbox.settleMs;
+      const view: InboxViewOfService = { manifest: name, folder, ...state, settleMs, cancelled, at: Date.now() };
+      await redis.hset(keys.inboxes, name, JSON.stringify(view));
+    }
+  };
+
+  /** Apart from the views: a folder that hangs, as on a dead network drive, does not delay the others. */
+  const signsOfLife = async (): Promise<void> => {
+    for (const [name, { manifest }] of open) {
+      if (checked.has(name)) continue;
+      checked.add(name);
+      const renewed = () => ({ member: expectedOf.inbox(name), at: Date.now() + config.watch.everyMs });
+      void isUsable(manifest.drop.folder)
+        .then((usable) => (usable && open.has(name) ? runtime.deadlines.keepPromise(renewed()) : undefined))
+        .catch(() => undefined) // without Redis, nothing else works either
+        .finally(() => checked.delete(name));
+    }
+  };
+
+  return {
+    /** Makes the watched folders those of `manifests`; a changed manifest is opened again. */
+    sync: async (manifests: DropManifest[]): Promise<void> => {
+      const wanted = new Map(manifests.map((manifest) => [manifest.name, manifest]));
+      for (const [name, { manifest }] of open)
+        if (JSON.stringify(wanted.get(name)) !== JSON.stringify(manifest)) await end(name);
+      for (const [name, manifest] of wanted)
+        if (!open.has(name)) open.set(name, { manifest, inbox: await watch(manifest) });
+      const failed = (err: unknown): void => log.debug({ err }, 'inbox state could not be shown');
+      if (ends.length === 0) ends = [publish, signsOfLife].map((each) => repeat(publishMs, each, failed));
+      await publish();
+    },
+
+    close: async (): Promise<void> => {
+      await Promise.all(ends.map((each) => each()));
+      for (const name of open.keys()) await end(name);
+    },
+  };
+};
 
 const inboxOf = async (
   runtime: Runtime,

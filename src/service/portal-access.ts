@@ -39,107 +39,88 @@ export const embeddedPortal = async (
 type Hooks = (url: string) => Promise<Partial<PortalHooks>>;
 
 /** Opens the portals of a configuration, each once; needs no queue. */
-export class PortalAccess {
-  readonly #config: Config;
-  readonly #log: Log;
-  readonly #portals = new Map<string, Portal>();
-  readonly #opening = new Map<string, Promise<Portal>>();
-  readonly #supervisors = new Map<string, PortalSupervisor>();
-  readonly #told = new Set<string>();
-
-  constructor(config: Config, log: Log) {
-    this.#config = config;
-    this.#log = log;
-  }
+export const portalAccess = (config: Config, log: Log) => {
+  const portals = new Map<string, Portal>();
+  const opening = new Map<string, Promise<Portal>>();
+  const supervisors = new Map<string, PortalSupervisor>();
+  const told = new Set<string>();
 
   /** The configuration of a portal. @throws UsageError for an unknown name */
-  config(name: string): PortalConfig {
-    return portalNamed(this.#config, name);
-  }
+  const configOf = (name: string): PortalConfig => portalNamed(config, name);
 
-  /** The client of a portal, or an anonymous one; an embedded portal is served first, here or by the process that already does. */
-  open(name: string, hooks: Hooks, { isAnonymous = false } = {}): Promise<Portal> {
-    const key = isAnonymous ? `${name} without a login` : name;
-    const opened = this.#opening.get(key) ?? this.#open(name, key, { hooks, isAnonymous });
-    this.#opening.set(key, opened);
-    opened.catch(() => this.#opening.delete(key));
-    return opened;
-  }
-
-  async #open(
-    name: string,
-    key: string,
-    { hooks, isAnonymous }: { hooks: Hooks; isAnonymous: boolean },
-  ): Promise<Portal> {
-    const config = this.config(name);
-    const { username, password, url } = await this.#reach(config);
-    const token = config.kind === 'remote' ? config.token : null;
-    const { connectMs, headersMs, bodyMs, uploadMs, readRetries } = this.#config.http;
-    const portal = Portal.open(
-      {
-        name,
-        url,
-        username,
-        password,
-        token,
-        isAnonymous: isAnonymous || (username === '' && token === null),
-        dialect: config.dialect,
-        terms: { vocabularies: config.vocabularies, terms: config.terms },
-        connections: config.concurrency,
-        timeouts: { connectMs, headersMs, bodyMs, uploadMs, importMs: config.importTimeoutMs },
-        readRetries,
-      },
-      { log: this.#log.child({ portal: name }), ...(await hooks(url)) },
-    );
-    this.#portals.set(key, portal);
-    return portal;
-  }
-
-  opened(name: string): Portal | null {
-    return this.#portals.get(name) ?? null;
-  }
-
-  /** The supervisor of an embedded portal that was opened by this process, or null. */
-  supervisor(name: string): PortalSupervisor | null {
-    return this.#supervisors.get(name) ?? null;
-  }
-
-  /** The address of a portal; null for an embedded one that this process has not opened. */
-  addressOf(name: string): string | null {
-    const config = this.config(name);
-    return config.kind === 'remote' ? config.url : (this.supervisor(name)?.url ?? null);
-  }
-
-  /** New passwords of `admin` of embedded portals served here; each is returned once. */
-  newAdminPasswords(): { portal: string; password: string }[] {
-    return [...this.#supervisors].flatMap(([portal, { server }]) => {
-      const password = this.#told.has(portal) ? null : server?.newAdminPassword;
-      if (password) this.#told.add(portal);
-      return password ? [{ portal, password }] : [];
-    });
-  }
-
-  /** Closes the clients of portals that have owed every reply for so long. */
-  async hangUp(silentMs: number): Promise<void> {
-    const silent = [...this.#portals.values()].filter(({ silence }) => silence !== null && silence.ms >= silentMs);
-    await Promise.all(silent.map((portal) => portal.close()));
-  }
-
-  /** Closes clients first, then the portals served here. */
-  async close(): Promise<void> {
-    await Promise.all([...this.#portals.values()].map((portal) => portal.close()));
-    await Promise.all([...this.#supervisors.values()].map((supervisor) => supervisor.close()));
-  }
-
-  async #reach(config: PortalConfig): Promise<{ username: string; password: string; url: string }> {
-    if (config.kind === 'remote') return { username: config.username, password: config.password, url: config.url };
-    const { login, options } = await embeddedPortal(config);
-    const served = this.#supervisors.get(config.name);
+  const reach = async (portal: PortalConfig): Promise<{ username: string; password: string; url: string }> => {
+    if (portal.kind === 'remote') return { username: portal.username, password: portal.password, url: portal.url };
+    const { login, options } = await embeddedPortal(portal);
+    const served = supervisors.get(portal.name);
     if (served) return { ...login, url: served.url };
     const { PortalSupervisor } = await loadSupervisor();
-    const supervisor = new PortalSupervisor({ ...options, log: this.#log.child({ portal: config.name }) });
+    const supervisor = new PortalSupervisor({ ...options, log: log.child({ portal: portal.name }) });
     await supervisor.open();
-    this.#supervisors.set(config.name, supervisor);
+    supervisors.set(portal.name, supervisor);
     return { ...login, url: supervisor.url };
-  }
-}
+  };
+
+  const openAs = async (key: string, name: string, { hooks, isAnonymous }: { hooks: Hooks; isAnonymous: boolean }) => {
+    const portal = configOf(name);
+    const { username, password, url } = await reach(portal);
+    const token = portal.kind === 'remote' ? portal.token : null;
+    const { connectMs, headersMs, bodyMs, uploadMs, readRetries } = config.http;
+    const client = Portal.open(
+      {
+        ...{ name, url, username, password, token, readRetries },
+        isAnonymous: isAnonymous || (username === '' && token === null),
+        dialect: portal.dialect,
+        terms: { vocabularies: portal.vocabularies, terms: portal.terms },
+        connections: portal.concurrency,
+        timeouts: { connectMs, headersMs, bodyMs, uploadMs, importMs: portal.importTimeoutMs },
+      },
+      { log: log.child({ portal: name }), ...(await hooks(url)) },
+    );
+    portals.set(key, client);
+    return client;
+  };
+
+  return {
+    config: configOf,
+
+    /** The client of a portal, or an anonymous one; an embedded portal is served first, here or by the process that already does. */
+    open: (name: string, hooks: Hooks, { isAnonymous = false } = {}): Promise<Portal> => {
+      const key = isAnonymous ? `${name} without a login` : name;
+      const opened = opening.get(key) ?? openAs(key, name, { hooks, isAnonymous });
+      opening.set(key, opened);
+      opened.catch(() => opening.delete(key));
+      return opened;
+    },
+
+    opened: (name: string): Portal | null => portals.get(name) ?? null,
+
+    /** The supervisor of an embedded portal that was opened by this process, or null. */
+    supervisor: (name: string): PortalSupervisor | null => supervisors.get(name) ?? null,
+
+    /** The address of a portal; null for an embedded one that this process has not opened. */
+    addressOf: (name: string): string | null => {
+      const portal = configOf(name);
+      return portal.kind === 'remote' ? portal.url : (supervisors.get(name)?.url ?? null);
+    },
+
+    /** New passwords of `admin` of embedded portals served here; each is returned once. */
+    newAdminPasswords: (): { portal: string; password: string }[] =>
+      [...supervisors].flatMap(([portal, { server }]) => {
+        const password = told.has(portal) ? null : server?.newAdminPassword;
+        if (password) told.add(portal);
+        return password ? [{ portal, password }] : [];
+      }),
+
+    /** Closes the clients of portals that have owed every reply for so long. */
+    hangUp: async (silentMs: number): Promise<void> => {
+      const silent = [...portals.values()].filter(({ silence }) => silence !== null && silence.ms >= silentMs);
+      await Promise.all(silent.map((portal) => portal.close()));
+    },
+
+    /** Closes clients first, then the portals served here. */
+    close: async (): Promise<void> => {
+      await Promise.all([...portals.values()].map((portal) => portal.close()));
+      await Promise.all([...supervisors.values()].map((supervisor) => supervisor.close()));
+    },
+  };
+};

@@ -8,16 +8,16 @@ import { exportHandler } from '../pipeline/handlers/export.ts';
 import { proveHandler } from '../pipeline/handlers/prove.ts';
 import { runHandler } from '../pipeline/handlers/run.ts';
 import { triggerHandler } from '../pipeline/handlers/trigger.ts';
-import { StopWatch } from '../queue/cancel.ts';
+import { stopWatch } from '../queue/cancel.ts';
 import { Exclusive } from '../queue/exclusive.ts';
-import { type AgreedLimits, type PortalSilence, WorkerHeartbeat } from '../queue/heartbeat.ts';
-import { CircuitBreaker } from '../queue/pause.ts';
-import { PortalWatch } from '../queue/portal-watch.ts';
+import { type AgreedLimits, type PortalSilence, workerHeartbeat } from '../queue/heartbeat.ts';
+import { circuitBreaker } from '../queue/pause.ts';
+import { portalWatch } from '../queue/portal-watch.ts';
 import { portalQueue, runsQueue } from '../queue/queues.ts';
-import { breakSilence, RunSweep } from '../queue/run-sweep.ts';
+import { breakSilence, runSweep } from '../queue/run-sweep.ts';
 import { holdTrigger } from '../queue/schedules.ts';
 import type { Handlers } from '../queue/turn.ts';
-import { QueueWorker } from '../queue/worker.ts';
+import { queueWorker } from '../queue/worker.ts';
 import { KeptFiles } from '../sources/drop/kept.ts';
 import type { Connections, Workers } from './connections.ts';
 import type { RunNotices } from './run-notices.ts';
@@ -36,19 +36,19 @@ export const startPortalWorkers = async (
   const limits = Object.fromEntries(portals.map((name) => [name, opened.limits(name)]));
   const silence = (name: string): PortalSilence | null => opened.portals.opened(name)?.silence ?? null;
   const settings = { ...config.breaker, longestRequestedMs: config.retry.maxBackoffMs };
-  const breaker = new CircuitBreaker({ redis, keys, pauses, settings, log });
-  const heartbeat = new WorkerHeartbeat(redis, keys, { role, limits, silence }, log);
-  const watch = new PortalWatch({
-    ...{ redis, keys, pauses, breaker, portals, log },
+  const breaker = circuitBreaker({ redis, keys, pauses, settings, log });
+  const heartbeat = workerHeartbeat(redis, keys, { role, limits, silence }, log);
+  const watch = portalWatch({
+    ...{ pauses, breaker, portals, log },
     probe: async (name, signal) => (await opened.openPortal(name)).nodes.ping(signal),
     report: (name, state) => notifier.portalState(name, state),
   });
-  const sweep = new RunSweep({ ...opened, portals, stuckMs: config.jobs.stuckMs });
+  const sweep = runSweep({ ...opened, portals, stuckMs: config.jobs.stuckMs });
   const shared = {
     handlers: handlersOf(opened, runNotices),
     ...{ queues, pauses, breaker, log, heartbeat },
     exclusive: new Exclusive(redis, keys.exclusive),
-    stops: new StopWatch(redis, keys, pauses),
+    stops: stopWatch(redis, keys, pauses),
     isOfOthers: async (name: string) => !Object.hasOwn(config.portals, name) && (await opened.hasWorkers([name])),
     logKey: keys.log,
     ended: (runId: string) => advancer.advance(runId),
@@ -56,13 +56,9 @@ export const startPortalWorkers = async (
     lockMs: config.jobs.lockMs,
     stalledCheckMs: config.jobs.stalledCheckMs,
   };
-  const worker = (queue: string, concurrency: number) => new QueueWorker({ ...shared, queue, concurrency });
-  const ofPortal = new Map(
-    Object.entries(limits).map(([name, own]) => [
-      name,
-      worker(portalQueue(name), jobsAtOnce({ ...own, isShared: false })),
-    ]),
-  );
+  const worker = (queue: string, concurrency: number) => queueWorker({ ...shared, queue, concurrency });
+  const workerOf = (name: string) => worker(portalQueue(name), jobsAtOnce({ ...opened.limits(name), isShared: false }));
+  const ofPortal = new Map(portals.map((name) => [name, workerOf(name)]));
   const workers = [worker(runsQueue, runConcurrency), ...ofPortal.values()];
   const stop = async (kill: boolean): Promise<void> => {
     sweep.stop();
@@ -87,7 +83,7 @@ export const startPortalWorkers = async (
     throw error;
   }
   return {
-    isWriting: () => workers.some((each) => each.isWriting),
+    isWriting: () => workers.some((each) => each.isWriting()),
     limits: (portal) => heartbeat.limits(portal),
     isShared: async (portal) => (await heartbeat.limitsNow(portal)).isShared,
     stop,

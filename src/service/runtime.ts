@@ -10,13 +10,13 @@ import { refuseOtherLayout } from '../state/targets.ts';
 import { Connections, type RuntimeOptions } from './connections.ts';
 import { startPortalWorkers } from './portal-workers.ts';
 import { runNoticesOf } from './run-notices.ts';
-import { SilenceWatch } from './silence-watch.ts';
+import { silenceWatch } from './silence-watch.ts';
 import { StateWatch } from './state-watch.ts';
 
 /** Everything a command needs, opened; `close()` ends it in the right order. */
 export class Runtime extends Connections {
   /** Reports what is overdue; started by long-running commands. */
-  readonly silence = new SilenceWatch(this);
+  readonly silence = silenceWatch(this);
   readonly runNotices = runNoticesOf(this);
   readonly stateWatch = new StateWatch(this);
   #closing: Promise<void> | null = null;

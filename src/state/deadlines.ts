@@ -61,126 +61,118 @@ export const lastBefore = (deadline: number, everyMs: number): number => Math.ro
 /** Members in one command, which Redis answers nobody meanwhile. */
 const atOnce = 500;
 
+export type Deadlines = ReturnType<typeof deadlinesIn>;
+
 /**
  * Keeps in Redis by when what is expected must happen, and the form in which it was announced: a period in milliseconds, a
  * schedule, a folder. What is late is computed from that. Times are Unix milliseconds.
  */
-export class Deadlines {
-  readonly #redis: Redis;
-  readonly #keys: RedisKeys;
-
-  constructor(redis: Redis, keys: RedisKeys) {
-    this.#redis = redis;
-    this.#keys = keys;
-  }
-
-  async renew(deadlines: readonly Deadline[]): Promise<void> {
+export const deadlinesIn = (redis: Redis, keys: RedisKeys) => {
+  const renew = async (deadlines: readonly Deadline[]): Promise<void> => {
     if (deadlines.length === 0) return;
-    await this.#redis.zadd(this.#keys.deadlines, ...deadlines.flatMap(({ member, at }) => [at, member]));
-  }
+    await redis.zadd(keys.deadlines, ...deadlines.flatMap(({ member, at }) => [at, member]));
+  };
 
-  async forget(members: readonly string[]): Promise<void> {
+  const forget = async (members: readonly string[]): Promise<void> => {
     if (members.length === 0) return;
-    const { deadlines, expected } = this.#keys;
-    await this.#redis
+    await redis
       .multi()
-      .zrem(deadlines, ...members)
-      .hdel(expected, ...members)
+      .zrem(keys.deadlines, ...members)
+      .hdel(keys.expected, ...members)
       .exec();
-  }
-
-  /** Says how often something is expected; what is new counts as having happened now. */
-  async expect(expectations: readonly Expectation[], now: number): Promise<void> {
-    const members = expectations.map(({ member }) => member);
-    const [forms, deadlines] = await Promise.all([this.formsOf(members), this.#deadlinesOf(members)]);
-    const isOver = ({ everyMs }: Expectation, index: number): boolean => everyMs === null && forms[index] !== null;
-    await this.forget(expectations.filter(isOver).map(({ member }) => member));
-    await this.#announce(
-      expectations.flatMap(({ member, everyMs }, index) => {
-        const [form, at] = [forms[index] ?? null, deadlines[index] ?? null];
-        if (everyMs === null || form === `${everyMs}`) return [];
-        const last = form === null || at === null ? now : lastBefore(at, Number(form));
-        return [{ member, form: `${everyMs}`, at: deadlineOf(last, everyMs) }];
-      }),
-    );
-  }
-
-  /** Says that something has happened; what nobody expects is passed over. */
-  async happened(members: readonly string[], now: number): Promise<void> {
-    for (let from = 0; from < members.length; from += atOnce) {
-      const some = members.slice(from, from + atOnce);
-      const forms = await this.formsOf(some);
-      await this.renew(
-        some.flatMap((member, index) => {
-          const form = forms[index] ?? null;
-          return form === null ? [] : [{ member, at: deadlineOf(now, Number(form)) }];
-        }),
-      );
-    }
-  }
-
-  /** Replaces what the service promises: one of the same form keeps its deadline; those no longer named are forgotten. */
-  async promise(promises: readonly (Deadline & { form: string })[]): Promise<void> {
-    const before = await this.#redis.hgetall(this.#keys.expected);
-    const named = new Set(promises.map(({ member }) => member));
-    await this.forget(
-      Object.keys(before).filter((member) => /^(?:inbox|schedule) /.test(member) && !named.has(member)),
-    );
-    await this.#announce(promises.filter(({ member, form }) => before[member] !== form));
-  }
-
-  /** Sets the deadline of what the service promises; nothing where it does not any more. */
-  async keepPromise(deadline: Deadline): Promise<void> {
-    if (await this.#redis.hexists(this.#keys.expected, deadline.member)) await this.renew([deadline]);
-  }
-
-  /** What has passed its deadline, the longest first. */
-  async late(now: number, most: number): Promise<Deadline[]> {
-    const reply = await this.#redis.zrangebyscore(this.#keys.deadlines, 0, now, 'WITHSCORES', 'LIMIT', 0, most);
-    return Array.from({ length: reply.length / 2 }, (_, index) => ({
-      member: reply[2 * index] ?? '',
-      at: Number(reply[2 * index + 1]),
-    }));
-  }
-
-  countLate(now: number): Promise<number> {
-    return this.#redis.zcount(this.#keys.deadlines, 0, now);
-  }
+  };
 
   /** The form in which each was announced; null for what was not, such as a worker. */
-  async formsOf(members: readonly string[]): Promise<(string | null)[]> {
-    return members.length === 0 ? [] : this.#redis.hmget(this.#keys.expected, ...members);
-  }
+  const formsOf = async (members: readonly string[]): Promise<(string | null)[]> =>
+    members.length === 0 ? [] : redis.hmget(keys.expected, ...members);
 
-  /** What was reported as late and is not reported as over, each with the deadline that it missed. */
-  async reported(): Promise<Deadline[]> {
-    const all = await this.#redis.hgetall(this.#keys.overdue);
-    return Object.entries(all).map(([member, at]) => ({ member, at: Number(at) }));
-  }
-
-  async wasReported(deadlines: readonly Deadline[]): Promise<void> {
-    await this.#redis.hset(this.#keys.overdue, ...deadlines.flatMap(({ member, at }) => [member, at]));
-  }
-
-  async wasEnded(deadlines: readonly Deadline[]): Promise<void> {
-    await this.#redis.hdel(this.#keys.overdue, ...deadlines.map(({ member }) => member));
-  }
-
-  /** Those that are expected and not late, or not expected any more. */
-  async notLate(reported: readonly Deadline[], now: number): Promise<Deadline[]> {
-    const deadlines = await this.#deadlinesOf(reported.map(({ member }) => member));
-    return reported.filter((_, index) => (deadlines[index] ?? Number.POSITIVE_INFINITY) > now);
-  }
-
-  async #announce(expected: readonly (Deadline & { form: string })[]): Promise<void> {
-    if (expected.length === 0) return;
-    await this.#redis.hset(this.#keys.expected, ...expected.flatMap(({ member, form }) => [member, form]));
-    await this.renew(expected);
-  }
-
-  async #deadlinesOf(members: readonly string[]): Promise<(number | null)[]> {
+  const deadlinesOf = async (members: readonly string[]): Promise<(number | null)[]> => {
     if (members.length === 0) return [];
-    const scores = await this.#redis.zmscore(this.#keys.deadlines, ...members);
+    const scores = await redis.zmscore(keys.deadlines, ...members);
     return scores.map((score) => (score === null ? null : Number(score)));
-  }
-}
+  };
+
+  const announce = async (expected: readonly (Deadline & { form: string })[]): Promise<void> => {
+    if (expected.length === 0) return;
+    await redis.hset(keys.expected, ...expected.flatMap(({ member, form }) => [member, form]));
+    await renew(expected);
+  };
+
+  return {
+    renew,
+    forget,
+    formsOf,
+
+    /** Says how often something is expected; what is new counts as having happened now. */
+    expect: async (expectations: readonly Expectation[], now: number): Promise<void> => {
+      const members = expectations.map(({ member }) => member);
+      const [forms, deadlines] = await Promise.all([formsOf(members), deadlinesOf(members)]);
+      const isOver = ({ everyMs }: Expectation, index: number): boolean => everyMs === null && forms[index] !== null;
+      await forget(expectations.filter(isOver).map(({ member }) => member));
+      await announce(
+        expectations.flatMap(({ member, everyMs }, index) => {
+          const [form, at] = [forms[index] ?? null, deadlines[index] ?? null];
+          if (everyMs === null || form === `${everyMs}`) return [];
+          const last = form === null || at === null ? now : lastBefore(at, Number(form));
+          return [{ member, form: `${everyMs}`, at: deadlineOf(last, everyMs) }];
+        }),
+      );
+    },
+
+    /** Says that something has happened; what nobody expects is passed over. */
+    happened: async (members: readonly string[], now: number): Promise<void> => {
+      for (let from = 0; from < members.length; from += atOnce) {
+        const some = members.slice(from, from + atOnce);
+        const forms = await formsOf(some);
+        await renew(
+          some.flatMap((member, index) => {
+            const form = forms[index] ?? null;
+            return form === null ? [] : [{ member, at: deadlineOf(now, Number(form)) }];
+          }),
+        );
+      }
+    },
+
+    /** Replaces what the service promises: one of the same form keeps its deadline; those no longer named are forgotten. */
+    promise: async (promises: readonly (Deadline & { form: string })[]): Promise<void> => {
+      const before = await redis.hgetall(keys.expected);
+      const named = new Set(promises.map(({ member }) => member));
+      await forget(Object.keys(before).filter((member) => /^(?:inbox|schedule) /.test(member) && !named.has(member)));
+      await announce(promises.filter(({ member, form }) => before[member] !== form));
+    },
+
+    /** Sets the deadline of what the service promises; nothing where it does not any more. */
+    keepPromise: async (deadline: Deadline): Promise<void> => {
+      if (await redis.hexists(keys.expected, deadline.member)) await renew([deadline]);
+    },
+
+    /** What has passed its deadline, the longest first. */
+    late: async (now: number, most: number): Promise<Deadline[]> => {
+      const reply = await redis.zrangebyscore(keys.deadlines, 0, now, 'WITHSCORES', 'LIMIT', 0, most);
+      return Array.from({ length: reply.length / 2 }, (_, index) => ({
+        member: reply[2 * index] ?? '',
+        at: Number(reply[2 * index + 1]),
+      }));
+    },
+
+    countLate: (now: number): Promise<number> => redis.zcount(keys.deadlines, 0, now),
+
+    /** What was reported as late and is not reported as over, each with the deadline that it missed. */
+    reported: async (): Promise<Deadline[]> =>
+      Object.entries(await redis.hgetall(keys.overdue)).map(([member, at]) => ({ member, at: Number(at) })),
+
+    wasReported: async (deadlines: readonly Deadline[]): Promise<void> => {
+      await redis.hset(keys.overdue, ...deadlines.flatMap(({ member, at }) => [member, at]));
+    },
+
+    wasEnded: async (deadlines: readonly Deadline[]): Promise<void> => {
+      await redis.hdel(keys.overdue, ...deadlines.map(({ member }) => member));
+    },
+
+    /** Those that are expected and not late, or not expected any more. */
+    notLate: async (reported: readonly Deadline[], now: number): Promise<Deadline[]> => {
+      const deadlines = await deadlinesOf(reported.map(({ member }) => member));
+      return reported.filter((_, index) => (deadlines[index] ?? Number.POSITIVE_INFINITY) > now);
+    },
+  };
+};

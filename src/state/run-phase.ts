@@ -41,17 +41,10 @@ const stuckSchema = z.object({
 
 export type StuckRun = z.infer<typeof stuckSchema>;
 
-export interface PlanFacts {
-  total: number;
-  settled: number;
-  remarks: string[];
-  priority: string;
-}
-
 // KEYS: the record, the lock of the job that asks, what is to be forgotten. ARGV: its token, '' outside of any job; the phases
 // that it may leave; the new one; fields and values that go with it. Returns the phase that stands then; nil when the job is
 // not ours.
-const move = redisScript(`
+const moveScript = redisScript(`
 if ARGV[1] ~= '' and redis.call('GET', KEYS[2]) ~= ARGV[1] then return false end
 local phase = redis.call('HGET', KEYS[1], 'phase') or 'queued'
 if not string.find(ARGV[2], ' ' .. phase .. ' ', 1, true) then return phase end
@@ -61,7 +54,7 @@ return ARGV[3]
 `);
 
 // KEYS: the record, the open keys. ARGV: Unix milliseconds. Once no dataset is open, tables are proven in groups, and once none is either, the run closes.
-const goOn = redisScript(`
+const goOnScript = redisScript(`
 local phase = redis.call('HGET', KEYS[1], 'phase') or 'queued'
 if phase == 'publish' and redis.call('ZCOUNT', KEYS[2], '-inf', '(${firstGroup}') == 0 then
   local keys = redis.call('ZRANGE', KEYS[2], 0, -1)
@@ -78,7 +71,7 @@ return phase
 `);
 
 // KEYS: the record, the open keys, the cancelled runs. ARGV: the run.
-const look = redisScript(`
+const lookScript = redisScript(`
 local phase, added = unpack(redis.call('HMGET', KEYS[1], 'phase', 'added'))
 local first, last = '-inf', '(${firstGroup}'
 if phase == 'prove' then first, last = ${firstGroup}, '+inf' end
@@ -93,108 +86,99 @@ return {
 
 const standSchema = z.tuple([z.enum(phases), z.number(), z.number(), z.number()]);
 
-export class RunPhases {
-  readonly #redis: Redis;
-  readonly #keys: RedisKeys;
-  readonly #writer: StateWriter;
+export type RunPhases = ReturnType<typeof runPhases>;
 
-  constructor(redis: Redis, keys: RedisKeys, writer: StateWriter) {
-    this.#redis = redis;
-    this.#keys = keys;
-    this.#writer = writer;
-  }
-
-  /** Begins to plan: forgets what an earlier attempt wrote. Returns the phase, which is another one where the run is planned. */
-  startOver(runId: string): Promise<Phase> {
-    const { runWork, runOpen, runLines, runBegun, runFailures, runDrops } = this.#keys;
-    const plan = [runWork, runOpen, runLines, runBegun, runFailures, runDrops].map((of) => of(runId));
-    return this.#move(runId, [' queued planning ', 'planning'], plan);
-  }
-
-  /** The plan is written: from now on it is what the run does. */
-  planned(runId: string, { remarks, ...facts }: PlanFacts): Promise<Phase> {
-    const fields = Object.entries({ ...facts, remarks: JSON.stringify(remarks), advancedAt: Date.now() }).flat();
-    return this.#move(runId, [' planning ', 'publish', ...fields]);
-  }
-
-  /** Ends the work on a run for a reason, in whatever phase: what is open ends with it. */
-  halt(runId: string, reason: Reason): Promise<Phase> {
-    const fields = ['reason', JSON.stringify(reason)];
-    return this.#move(runId, [' queued planning publish prove ', 'closing', ...fields]);
-  }
-
-  /** Moves a run to its next phase where nothing of this one is open. */
-  async goOn(runId: string): Promise<void> {
-    await goOn(this.#redis, [this.#keys.run(runId), this.#keys.runOpen(runId)], [Date.now()]);
-  }
-
-  async stand(runId: string): Promise<RunStand> {
-    const keys = [this.#keys.run(runId), this.#keys.runOpen(runId), this.#keys.cancelled];
-    const [phase, cancelled, inQueue, waiting] = standSchema.parse(await look(this.#redis, keys, [runId]));
-    return { phase, isCancelled: cancelled === 1, inQueue, waiting };
-  }
-
-  async phase(runId: string): Promise<Phase> {
-    return (await this.stand(runId)).phase;
-  }
-
-  /** Open keys from a number on, in the order of their jobs, at most `most`; while datasets are published, those only. */
-  async open(runId: string, from: number, most: number): Promise<OpenKey[]> {
-    await this.#writer.catchUp();
-    const key = this.#keys.runOpen(runId);
-    const last = (await this.phase(runId)) === 'publish' ? `(${firstGroup}` : '+inf';
-    const found = await this.#redis.zrange(key, from, last, 'BYSCORE', 'LIMIT', 0, most, 'WITHSCORES');
-    return Array.from({ length: found.length / 2 }, (_, at) => ({
-      key: found[2 * at] ?? '',
-      number: Number(found[2 * at + 1]),
-    }));
-  }
-
-  /** The open tables of a group, while they are proven; none afterwards. */
-  async tables(runId: string, group: number): Promise<string[]> {
-    const number = firstGroup + group;
-    const keys = await this.#redis.zrangebyscore(this.#keys.runOpen(runId), number, number);
-    return (await this.phase(runId)) === 'prove' ? keys : [];
-  }
-
-  async isToDo(runId: string, key: string): Promise<boolean> {
-    return (await this.isOpen(runId, key)) && (await this.phase(runId)) === 'publish';
-  }
-
-  async isOpen(runId: string, key: string): Promise<boolean> {
-    return (await this.#redis.zscore(this.#keys.runOpen(runId), key)) !== null;
-  }
-
-  async added(runId: string): Promise<number> {
-    return Number((await this.#redis.hget(this.#keys.run(runId), 'added')) ?? 0);
-  }
-
-  async addedTo(runId: string, number: number): Promise<void> {
-    await this.#redis.hset(this.#keys.run(runId), 'added', number);
-  }
-
-  /** What a sweep found of a run of which no job can begin, and when one of its items ended last, Unix milliseconds. */
-  async quiet(runId: string): Promise<{ stuck: StuckRun | null; advancedAt: number }> {
-    const [text, at] = await this.#redis.hmget(this.#keys.run(runId), 'stuck', 'advancedAt');
-    const advancedAt = Number(at ?? 0);
-    const stuck = text ? stuckSchema.parse(JSON.parse(text)) : null;
-    return { stuck: stuck && stuck.at >= advancedAt ? stuck : null, advancedAt };
-  }
-
-  /** Records that no job can begin; null: one can. */
-  async stuck(runId: string, stuck: StuckRun | null): Promise<void> {
-    const key = this.#keys.run(runId);
-    if (stuck === null) await this.#redis.hdel(key, 'stuck');
-    else await this.#redis.hset(key, 'stuck', JSON.stringify(stuck));
-  }
-
-  async #move(runId: string, args: (string | number)[], forgotten: string[] = []): Promise<Phase> {
-    await this.#writer.catchUp();
-    const lease = this.#writer.lease;
-    const record = this.#keys.run(runId);
-    const keys = [record, lease?.key ?? record, ...forgotten];
-    const phase = await move(this.#redis, keys, [lease?.token ?? '', ...args]);
+export const runPhases = (redis: Redis, keys: RedisKeys, writer: StateWriter) => {
+  const move = async (runId: string, args: (string | number)[], forgotten: string[] = []): Promise<Phase> => {
+    await writer.catchUp();
+    const { lease } = writer;
+    const record = keys.run(runId);
+    const moved = [record, lease?.key ?? record, ...forgotten];
+    const phase = await moveScript(redis, moved, [lease?.token ?? '', ...args]);
     if (phase === null) lease?.renewed(clock(), null); // throws: the job is not ours
     return z.enum(phases).parse(phase);
-  }
-}
+  };
+
+  const stand = async (runId: string): Promise<RunStand> => {
+    const looked = await lookScript(redis, [keys.run(runId), keys.runOpen(runId), keys.cancelled], [runId]);
+    const [phase, cancelled, inQueue, waiting] = standSchema.parse(looked);
+    return { phase, isCancelled: cancelled === 1, inQueue, waiting };
+  };
+
+  const phaseOf = async (runId: string): Promise<Phase> => (await stand(runId)).phase;
+
+  const isOpen = async (runId: string, key: string): Promise<boolean> =>
+    (await redis.zscore(keys.runOpen(runId), key)) !== null;
+
+  return {
+    stand,
+    phase: phaseOf,
+    isOpen,
+
+    isToDo: async (runId: string, key: string): Promise<boolean> =>
+      (await isOpen(runId, key)) && (await phaseOf(runId)) === 'publish',
+
+    /** Begins to plan: forgets what an earlier attempt wrote. Returns the phase, which is another one where the run is planned. */
+    startOver: (runId: string): Promise<Phase> => {
+      const { runWork, runOpen, runLines, runBegun, runFailures, runDrops } = keys;
+      const plan = [runWork, runOpen, runLines, runBegun, runFailures, runDrops].map((of) => of(runId));
+      return move(runId, [' queued planning ', 'planning'], plan);
+    },
+
+    /** The plan is written: from now on it is what the run does. */
+    planned: (
+      runId: string,
+      { remarks, ...facts }: { total: number; settled: number; remarks: string[]; priority: string },
+    ): Promise<Phase> => {
+      const fields = Object.entries({ ...facts, remarks: JSON.stringify(remarks), advancedAt: Date.now() }).flat();
+      return move(runId, [' planning ', 'publish', ...fields]);
+    },
+
+    /** Ends the work on a run for a reason, in whatever phase: what is open ends with it. */
+    halt: (runId: string, reason: Reason): Promise<Phase> =>
+      move(runId, [' queued planning publish prove ', 'closing', 'reason', JSON.stringify(reason)]),
+
+    /** Moves a run to its next phase where nothing of this one is open. */
+    goOn: async (runId: string): Promise<void> => {
+      await goOnScript(redis, [keys.run(runId), keys.runOpen(runId)], [Date.now()]);
+    },
+
+    /** Open keys from a number on, in the order of their jobs, at most `most`; while datasets are published, those only. */
+    open: async (runId: string, from: number, most: number): Promise<OpenKey[]> => {
+      await writer.catchUp();
+      const last = (await phaseOf(runId)) === 'publish' ? `(${firstGroup}` : '+inf';
+      const found = await redis.zrange(keys.runOpen(runId), from, last, 'BYSCORE', 'LIMIT', 0, most, 'WITHSCORES');
+      return Array.from({ length: found.length / 2 }, (_, at) => ({
+        key: found[2 * at] ?? '',
+        number: Number(found[2 * at + 1]),
+      }));
+    },
+
+    /** The open tables of a group, while they are proven; none afterwards. */
+    tables: async (runId: string, group: number): Promise<string[]> => {
+      const number = firstGroup + group;
+      const tables = await redis.zrangebyscore(keys.runOpen(runId), number, number);
+      return (await phaseOf(runId)) === 'prove' ? tables : [];
+    },
+
+    added: async (runId: string): Promise<number> => Number((await redis.hget(keys.run(runId), 'added')) ?? 0),
+
+    addedTo: async (runId: string, number: number): Promise<void> => {
+      await redis.hset(keys.run(runId), 'added', number);
+    },
+
+    /** What a sweep found of a run of which no job can begin, and when one of its items ended last, Unix milliseconds. */
+    quiet: async (runId: string): Promise<{ stuck: StuckRun | null; advancedAt: number }> => {
+      const [text, at] = await redis.hmget(keys.run(runId), 'stuck', 'advancedAt');
+      const advancedAt = Number(at ?? 0);
+      const stuck = text ? stuckSchema.parse(JSON.parse(text)) : null;
+      return { stuck: stuck && stuck.at >= advancedAt ? stuck : null, advancedAt };
+    },
+
+    /** Records that no job can begin; null: one can. */
+    stuck: async (runId: string, stuck: StuckRun | null): Promise<void> => {
+      if (stuck === null) await redis.hdel(keys.run(runId), 'stuck');
+      else await redis.hset(keys.run(runId), 'stuck', JSON.stringify(stuck));
+    },
+  };
+};

@@ -29,7 +29,7 @@ import {
   summaryOf,
   unpackReport,
 } from './report-lines.ts';
-import { firstGroup, RunPhases } from './run-phase.ts';
+import { firstGroup, type RunPhases, runPhases } from './run-phase.ts';
 import {
   type Begun,
   begunSchema,
@@ -74,7 +74,7 @@ export class Runs {
     this.#keys = keys;
     this.#keepMs = keepMs;
     this.#writer = writer ?? plainWriter(redis);
-    this.phases = new RunPhases(redis, keys, this.#writer);
+    this.phases = runPhases(redis, keys, this.#writer);
   }
 
   /** The records in the name of a job: what it writes is refused with JobLostError once another worker has the job. */

@@ -10,7 +10,7 @@ import {
 } from '../../src/commands/portal.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { createLog } from '../../src/model/log.ts';
-import { PortalAccess } from '../../src/service/portal-access.ts';
+import { portalAccess } from '../../src/service/portal-access.ts';
 import { runHere } from '../flow/support/here.ts';
 import { type CommandIo, commandIo } from '../support/command-io.ts';
 import { type Reply, type Sent, sendRaw } from '../support/portal.ts';
@@ -222,7 +222,7 @@ describe('publicUrl', () => {
     const login = await send('POST', '/api/dataset/user/login', { body: { username: 'ann', password: 'pass' } });
     expect(String(login.headers['set-cookie'])).toContain('; secure');
     const config = await loadConfig({ file: undefined, cwd, env: {} });
-    const access = new PortalAccess(config, createLog({ level: 'silent' }));
+    const access = portalAccess(config, createLog({ level: 'silent' }));
     running.push(() => access.close());
     // The store is served by the command: the client finds that process and logs in as sluice's own account.
     const portal = await access.open('local', async () => ({}));

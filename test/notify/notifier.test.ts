@@ -7,7 +7,7 @@ import { redisKeys } from '../../src/model/redis-keys.ts';
 import { type Report, reportItem } from '../../src/model/report.ts';
 import { stateNotice } from '../../src/notify/notice.ts';
 import { Notifier } from '../../src/notify/notifier.ts';
-import { NoticeQueue } from '../../src/queue/notices.ts';
+import { noticeQueue } from '../../src/queue/notices.ts';
 import { Queues } from '../../src/queue/queues.ts';
 import { Fetcher } from '../../src/sources/fetch/fetch.ts';
 import { fetchPolicy } from '../support/fetch-policy.ts';
@@ -32,7 +32,7 @@ const openWorker = async (
   const fetcher = new Fetcher({ ...fetchPolicy, allowPrivate });
   const connection = new Redis({ ...options, maxRetriesPerRequest: null });
   const queues = new Queues(connection, { prefix: 'n', attempts: 3, keepLogs: 10, keepMs: 60_000 });
-  const queue = new NoticeQueue(queues, { backoffMs: 20, lockMs: 1500, stalledCheckMs: 500 }, log);
+  const queue = noticeQueue(queues, { backoffMs: 20, lockMs: 1500, stalledCheckMs: 500 }, log);
   const notifier = new Notifier({
     redis: connection,
     keys: redisKeys('n'),

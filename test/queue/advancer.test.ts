@@ -3,8 +3,8 @@ import type { Job } from 'bullmq';
 import { expect, it } from 'vitest';
 import { closeId, plainRequest, type RunRequest } from '../../src/model/job.ts';
 import { redisKeys } from '../../src/model/redis-keys.ts';
-import { Advancer } from '../../src/queue/advancer.ts';
-import { RunGate } from '../../src/queue/gate.ts';
+import { advancerOf } from '../../src/queue/advancer.ts';
+import { runGate } from '../../src/queue/gate.ts';
 import { Queues } from '../../src/queue/queues.ts';
 import { tablesAGroup } from '../../src/state/run-phase.ts';
 import type { DatasetWork } from '../../src/state/run-work.ts';
@@ -15,7 +15,7 @@ const { redis } = await openTestRedis();
 const keys = redisKeys('a');
 const queues = new Queues(redis, { prefix: 'a', attempts: 3, keepLogs: 10, keepMs: 60_000 });
 const runs = new Runs(redis, keys, 60_000);
-const advancer = new Advancer(queues, new RunGate(redis, keys, queues, runs), runs);
+const advancer = advancerOf(queues, runGate(redis, keys, queues, runs), runs);
 const request: RunRequest = {
   manifest: 'city',
   portal: 'local',

@@ -3,7 +3,7 @@ import { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { plainRequest, type RunRequest } from '../../src/model/job.ts';
 import { redisKeys } from '../../src/model/redis-keys.ts';
-import { newRunId, RunGate } from '../../src/queue/gate.ts';
+import { newRunId, type RunGate, runGate } from '../../src/queue/gate.ts';
 import { Queues } from '../../src/queue/queues.ts';
 import { Runs } from '../../src/state/runs.ts';
 import { startTestRedis, type TestRedis } from '../support/redis.ts';
@@ -25,7 +25,7 @@ beforeAll(async () => {
   redis = new Redis({ ...server.options, maxRetriesPerRequest: null });
   queues = new Queues(redis, { prefix: 'g', attempts: 3, keepLogs: 10, keepMs: 60_000 });
   const keys = redisKeys('g');
-  gate = new RunGate(redis, keys, queues, new Runs(redis, keys, 60_000));
+  gate = runGate(redis, keys, queues, new Runs(redis, keys, 60_000));
 });
 afterAll(async () => {
   await queues.close();

@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import { createLog } from '../../src/model/log.ts';
 import { redisKeys } from '../../src/model/redis-keys.ts';
-import { type AgreedLimits, type PortalLimits, WorkerHeartbeat } from '../../src/queue/heartbeat.ts';
+import { type AgreedLimits, type PortalLimits, workerHeartbeat } from '../../src/queue/heartbeat.ts';
 import { openTestRedis } from '../support/redis.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
@@ -10,9 +10,11 @@ const { redis } = await openTestRedis();
 
 const log = createLog({ level: 'silent' });
 
+type Heartbeat = ReturnType<typeof workerHeartbeat>;
+
 /** Limits that a worker put in force when it joined. */
-const join = async (limits: PortalLimits): Promise<{ heartbeat: WorkerHeartbeat; set: AgreedLimits[] }> => {
-  const heartbeat = new WorkerHeartbeat(
+const join = async (limits: PortalLimits): Promise<{ heartbeat: Heartbeat; set: AgreedLimits[] }> => {
+  const heartbeat = workerHeartbeat(
     redis,
     redisKeys('t'),
     { role: 'worker', limits: { city: limits }, silence: () => null },
@@ -57,17 +59,17 @@ it('a worker learns whether it has a portal to itself, at once and when that cha
 
 it('a worker that joins while another raises its limits is not overlooked', async () => {
   const limits = { concurrency: 2, requestsPerSecond: 0 };
-  const first = new WorkerHeartbeat(
+  const first = workerHeartbeat(
     redis,
     redisKeys('t'),
     { role: 'worker', limits: { city: limits }, silence: () => null },
     log,
   );
   const inForce: boolean[] = [];
-  let second: WorkerHeartbeat | null = null;
+  let second: Heartbeat | null = null;
   await first.start(async (_portal, { isShared }) => {
     if (!isShared && second === null) {
-      second = new WorkerHeartbeat(
+      second = workerHeartbeat(
         redis,
         redisKeys('t'),
         { role: 'worker', limits: { city: limits }, silence: () => null },
@@ -79,5 +81,5 @@ it('a worker that joins while another raises its limits is not overlooked', asyn
   });
   expect(inForce).toEqual([true, false, true]);
   await first.stop();
-  await (second as WorkerHeartbeat | null)?.stop();
+  await (second as Heartbeat | null)?.stop();
 });

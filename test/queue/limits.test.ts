@@ -5,8 +5,8 @@ import { plainRequest } from '../../src/model/job.ts';
 import { createLog } from '../../src/model/log.ts';
 import { redisKeys } from '../../src/model/redis-keys.ts';
 import { nextDue } from '../../src/model/schedule-times.ts';
-import { liveWorkers, WorkerHeartbeat } from '../../src/queue/heartbeat.ts';
-import { PortalPauses } from '../../src/queue/pause.ts';
+import { liveWorkers, workerHeartbeat } from '../../src/queue/heartbeat.ts';
+import { portalPauses } from '../../src/queue/pause.ts';
 import { Queues } from '../../src/queue/queues.ts';
 import { waitOfRun } from '../../src/queue/run-wait.ts';
 import { holdTrigger, keptSchedules, type ScheduledTarget, syncSchedules } from '../../src/queue/schedules.ts';
@@ -34,13 +34,13 @@ beforeEach(() => redis.flushall());
 describe('the heartbeat of workers', () => {
   it('brings the lowest limits into force, and raises them when that worker goes', async () => {
     const seen: number[] = [];
-    const strict = new WorkerHeartbeat(
+    const strict = workerHeartbeat(
       redis,
       keys,
       { role: 'a', limits: { p: { concurrency: 2, requestsPerSecond: 5 } }, silence: () => null },
       log,
     );
-    const loose = new WorkerHeartbeat(
+    const loose = workerHeartbeat(
       redis,
       keys,
       { role: 'b', limits: { p: { concurrency: 8, requestsPerSecond: 0 } }, silence: () => null },
@@ -68,7 +68,7 @@ describe('the heartbeat of workers', () => {
 
 describe('a pause', () => {
   it('stops the queue of its portal, keeps the first reason, and ends on resume', async () => {
-    const pauses = new PortalPauses(redis, keys, queues);
+    const pauses = portalPauses(redis, keys, queues);
     await pauses.pause('p', { code: 'portal-login', message: 'wrong password', hint: null });
     await pauses.pause('p', { code: 'portal-unreachable', message: 'later', hint: null });
     expect(await queues.portal('p').isPaused()).toBe(true);
@@ -85,7 +85,7 @@ describe('a standstill', () => {
     const job = await queues.runs.add('run', { kind: 'run' }, options);
     const failed = "OOM command not allowed when used memory > 'maxmemory'.";
     await redis.hset(queues.runs.toKey('r-full'), 'failedReason', failed);
-    const pauses = new PortalPauses(redis, keys, queues);
+    const pauses = portalPauses(redis, keys, queues);
     const { standstill } = await waitOfRun({ queues, pauses }, { runId: job.id ?? '', portal: 'p' });
     expect(standstill?.why).toMatch(/^OOM command not allowed.* -> raise `maxmemory` of Redis/);
   });

@@ -4,7 +4,7 @@ import { PortalUnreachableError } from '../../src/model/errors.ts';
 import { itemId } from '../../src/model/job.ts';
 import { createLog } from '../../src/model/log.ts';
 import { redisKeys } from '../../src/model/redis-keys.ts';
-import { CircuitBreaker } from '../../src/queue/pause.ts';
+import { circuitBreaker } from '../../src/queue/pause.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { count, failedProbes, keys, openToyPauses, paused, pauses, portal, toy } from './support/toy-pauses.ts';
 
@@ -103,7 +103,7 @@ describe('faults of one file or item', () => {
   it('never count against the portal, whatever their status', async () => {
     const settings = { failures: 1, probeMs: 1000, maxProbeMs: 1000, longestRequestedMs: 1000 };
     const log = createLog({ level: 'silent' });
-    const breaker = new CircuitBreaker({ redis: toy.redis, keys: redisKeys('toy'), pauses, settings, log });
+    const breaker = circuitBreaker({ redis: toy.redis, keys: redisKeys('toy'), pauses, settings, log });
     const facts = { method: 'POST', path: '/api/dataset/datastore/7/import', status: 500 };
     for (const fault of ['file', 'item'] as const)
       expect(await breaker.failed('p', new PortalUnreachableError('a 500', { ...facts, fault }))).toBe(false);
@@ -115,7 +115,7 @@ describe('faults of one file or item', () => {
   it('says once that nothing is to be done', async () => {
     const settings = { failures: 1, probeMs: 1000, maxProbeMs: 1000, longestRequestedMs: 1000 };
     const log = createLog({ level: 'silent' });
-    const breaker = new CircuitBreaker({ redis: toy.redis, keys: redisKeys('toy'), pauses, settings, log });
+    const breaker = circuitBreaker({ redis: toy.redis, keys: redisKeys('toy'), pauses, settings, log });
     const facts = { method: 'GET', path: '/', status: 503, fault: 'portal' } as const;
     for (const hint of ['nothing to do: sluice waits', 'look at its log']) {
       await breaker.failed('p', new PortalUnreachableError('a 503', facts, { hint }));
@@ -128,7 +128,7 @@ describe('a portal that only fails for some time', () => {
   it('is asked although one large dataset makes few attempts, and not while anything succeeds', async () => {
     const settings = { failures: 5, probeMs: 1000, maxProbeMs: 1000, longestRequestedMs: 1000 };
     const log = createLog({ level: 'silent' });
-    const breaker = new CircuitBreaker({ redis: toy.redis, keys: redisKeys('toy'), pauses, settings, log });
+    const breaker = circuitBreaker({ redis: toy.redis, keys: redisKeys('toy'), pauses, settings, log });
     const error = new PortalUnreachableError('portal p: connection refused', { method: 'GET', path: '/' });
     const failFor = async (ms: number): Promise<void> => {
       await breaker.failed('p', error);

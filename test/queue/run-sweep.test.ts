@@ -3,11 +3,11 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { closeId, itemId, plainRequest, type RunRequest } from '../../src/model/job.ts';
 import { createLog } from '../../src/model/log.ts';
 import { redisKeys, targetName } from '../../src/model/redis-keys.ts';
-import { Advancer } from '../../src/queue/advancer.ts';
-import { RunGate } from '../../src/queue/gate.ts';
-import { PortalPauses } from '../../src/queue/pause.ts';
+import { advancerOf } from '../../src/queue/advancer.ts';
+import { runGate } from '../../src/queue/gate.ts';
+import { portalPauses } from '../../src/queue/pause.ts';
 import { Queues } from '../../src/queue/queues.ts';
-import { breakSilence, RunSweep } from '../../src/queue/run-sweep.ts';
+import { breakSilence, runSweep } from '../../src/queue/run-sweep.ts';
 import type { DatasetWork } from '../../src/state/run-work.ts';
 import { Runs } from '../../src/state/runs.ts';
 import { openTestRedis } from '../support/redis.ts';
@@ -16,9 +16,9 @@ const { redis } = await openTestRedis();
 const keys = redisKeys('s');
 const queues = new Queues(redis, { prefix: 's', attempts: 3, keepLogs: 10, keepMs: 60_000 });
 const runs = new Runs(redis, keys, 60_000);
-const gate = new RunGate(redis, keys, queues, runs);
-const pauses = new PortalPauses(redis, keys, queues);
-const advancer = new Advancer(queues, gate, runs);
+const gate = runGate(redis, keys, queues, runs);
+const pauses = portalPauses(redis, keys, queues);
+const advancer = advancerOf(queues, gate, runs);
 const target = { manifest: 'city', portal: 'local' };
 const request: RunRequest = {
   ...target,
@@ -32,7 +32,7 @@ beforeEach(() => redis.flushall());
 
 const look = async (stuckMs = 30_000): Promise<void> => {
   const log = createLog({ level: 'silent' });
-  await new RunSweep({ redis, keys, queues, gate, runs, pauses, advancer, portals: ['local'], stuckMs, log }).look();
+  await runSweep({ redis, keys, queues, gate, runs, pauses, advancer, portals: ['local'], stuckMs, log }).look();
 };
 
 /** A run with one dataset to publish, whose jobs nobody added. */

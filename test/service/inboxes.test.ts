@@ -2,9 +2,9 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { redisKeys, type Target } from '../../src/model/redis-keys.ts';
-import { Inboxes } from '../../src/service/inboxes.ts';
+import { inboxesOf } from '../../src/service/inboxes.ts';
 import type { Runtime } from '../../src/service/runtime.ts';
-import { Deadlines, expectedOf } from '../../src/state/deadlines.ts';
+import { deadlinesIn, expectedOf } from '../../src/state/deadlines.ts';
 import { dropManifest, silentLog } from '../sources/drop/support/drop-inbox.ts';
 import { openTestRedis } from '../support/redis.ts';
 import { tempDir } from '../support/temp-dir.ts';
@@ -12,7 +12,7 @@ import { waitUntil } from '../support/wait-until.ts';
 
 const { redis } = await openTestRedis();
 const keys = redisKeys('n');
-const deadlines = new Deadlines(redis, keys);
+const deadlines = deadlinesIn(redis, keys);
 
 it('give signs of life of each folder, also while what is known of another hangs', async () => {
   const manifests = ['dead', 'fine'].map((name) => ({ ...dropManifest(tempDir()), name }));
@@ -31,7 +31,7 @@ it('give signs of life of each folder, also while what is known of another hangs
     spoolId: async () => 'redis-1',
     requestRun: async () => ({ runId: 'r' }),
   };
-  const inboxes = new Inboxes(runtime as Runtime);
+  const inboxes = inboxesOf(runtime as Runtime);
   await inboxes.sync(manifests);
   writeFileSync(join(manifests[0]?.drop.folder ?? '', 'a.csv'), 'a\n1\n');
   await waitUntil('a view that hangs', () => hangs);

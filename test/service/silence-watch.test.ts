@@ -5,8 +5,8 @@ import { redisKeys } from '../../src/model/redis-keys.ts';
 import type { Notice } from '../../src/notify/notice.ts';
 import { Queues } from '../../src/queue/queues.ts';
 import { whatIsOverdue } from '../../src/service/overdue.ts';
-import { SilenceWatch } from '../../src/service/silence-watch.ts';
-import { Deadlines, expectedOf } from '../../src/state/deadlines.ts';
+import { silenceWatch } from '../../src/service/silence-watch.ts';
+import { deadlinesIn, expectedOf } from '../../src/state/deadlines.ts';
 import { Ledger } from '../../src/state/ledger.ts';
 import { openTestRedis } from '../support/redis.ts';
 
@@ -27,11 +27,11 @@ const parts = {
   redis,
   keys,
   queues: new Queues(redis, { prefix: 'n', attempts: 1, keepLogs: 1, keepMs: 1000 }),
-  deadlines: new Deadlines(redis, keys),
+  deadlines: deadlinesIn(redis, keys),
 };
 const notifier = { send: async (notice: Notice) => void told.push(notice) };
-const openWatch = (role: string): SilenceWatch =>
-  new SilenceWatch({
+const openWatch = (role: string) =>
+  silenceWatch({
     ...parts,
     ledger: new Ledger(redis, keys),
     notifier,
@@ -40,7 +40,7 @@ const openWatch = (role: string): SilenceWatch =>
     now: () => now,
   });
 const events = (): string[] => told.map(({ event }) => event);
-const pass = async (ms: number, watches: SilenceWatch[]): Promise<void> => {
+const pass = async (ms: number, watches: ReturnType<typeof openWatch>[]): Promise<void> => {
   now += ms;
   for (const watch of watches) await watch.look();
 };

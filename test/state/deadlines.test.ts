@@ -1,13 +1,13 @@
 // When what is expected must happen again.
 import { expect, it } from 'vitest';
 import { redisKeys } from '../../src/model/redis-keys.ts';
-import { Deadlines } from '../../src/state/deadlines.ts';
+import { deadlinesIn } from '../../src/state/deadlines.ts';
 import { useLedger } from '../pipeline/handlers/support/job.ts';
 
 const { redis } = useLedger();
 
 it('more may happen at once than one command can name', async () => {
-  const deadlines = new Deadlines(redis(), redisKeys('test'));
+  const deadlines = deadlinesIn(redis(), redisKeys('test'));
   const members = Array.from({ length: 150_000 }, (_, index) => `data p city/${index}`);
   const last = members.at(-1) ?? '';
   await deadlines.expect([{ member: last, everyMs: 1000 }], 0);

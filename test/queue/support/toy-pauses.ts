@@ -1,7 +1,7 @@
 // Toy queues whose jobs call a toy portal, made anew for each test, and what a test asks of them.
 import { afterEach, beforeEach } from 'vitest';
 import { redisKeys } from '../../../src/model/redis-keys.ts';
-import { PortalPauses } from '../../../src/queue/pause.ts';
+import { type PortalPauses, portalPauses } from '../../../src/queue/pause.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { openToy, type Toy } from './toy.ts';
 import { openToyPortal, type ToyPortal } from './toy-portal.ts';
@@ -17,7 +17,7 @@ export const openToyPauses = (): void => {
     toy = await openToy();
     portal = await openToyPortal();
     await toy.redis.set('toy.portal', portal.url);
-    pauses = new PortalPauses(toy.redis, redisKeys('toy'), toy.queues);
+    pauses = portalPauses(toy.redis, redisKeys('toy'), toy.queues);
   });
   afterEach(async () => {
     await toy.close();

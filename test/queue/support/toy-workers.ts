@@ -12,15 +12,15 @@ import { newEntry } from '../../../src/model/ledger-entry.ts';
 import { createLog } from '../../../src/model/log.ts';
 import { redisKeys } from '../../../src/model/redis-keys.ts';
 import type { Reason } from '../../../src/model/report.ts';
-import { Advancer } from '../../../src/queue/advancer.ts';
-import { StopWatch } from '../../../src/queue/cancel.ts';
+import { advancerOf } from '../../../src/queue/advancer.ts';
+import { stopWatch } from '../../../src/queue/cancel.ts';
 import { Exclusive } from '../../../src/queue/exclusive.ts';
-import { RunGate } from '../../../src/queue/gate.ts';
-import { CircuitBreaker, PortalPauses } from '../../../src/queue/pause.ts';
-import { PortalWatch } from '../../../src/queue/portal-watch.ts';
+import { runGate } from '../../../src/queue/gate.ts';
+import { circuitBreaker, portalPauses } from '../../../src/queue/pause.ts';
+import { portalWatch } from '../../../src/queue/portal-watch.ts';
 import { portalQueue, Queues, runsQueue } from '../../../src/queue/queues.ts';
 import type { Handlers } from '../../../src/queue/turn.ts';
-import { QueueWorker } from '../../../src/queue/worker.ts';
+import { queueWorker } from '../../../src/queue/worker.ts';
 import { Ledger } from '../../../src/state/ledger.ts';
 import type { DatasetWork } from '../../../src/state/run-work.ts';
 import { Runs } from '../../../src/state/runs.ts';
@@ -58,8 +58,8 @@ export interface ToyWorkers {
 export const startToyWorkers = async (path: string, trick?: string): Promise<ToyWorkers> => {
   const redis = new Redis({ path, maxRetriesPerRequest: null });
   const queues = new Queues(redis, { prefix: 'toy', attempts: 4, keepLogs: 100, keepMs: 60_000 });
-  const pauses = new PortalPauses(redis, redisKeys('toy'), queues);
-  const breaker = new CircuitBreaker({
+  const pauses = portalPauses(redis, redisKeys('toy'), queues);
+  const breaker = circuitBreaker({
     redis,
     keys: redisKeys('toy'),
     pauses,
@@ -68,7 +68,7 @@ export const startToyWorkers = async (path: string, trick?: string): Promise<Toy
   });
 
   const runs = new Runs(redis, redisKeys('toy'), 60_000);
-  const advancer = new Advancer(queues, new RunGate(redis, redisKeys('toy'), queues, runs), runs);
+  const advancer = advancerOf(queues, runGate(redis, redisKeys('toy'), queues, runs), runs);
 
   /** With a trick, the run is planned once without adding its jobs. */
   const ended = async (runId: string): Promise<void> => {
@@ -294,7 +294,7 @@ export const startToyWorkers = async (path: string, trick?: string): Promise<Toy
     pauses,
     breaker,
     exclusive: new Exclusive(redis, redisKeys('toy').exclusive),
-    stops: new StopWatch(redis, redisKeys('toy'), pauses),
+    stops: stopWatch(redis, redisKeys('toy'), pauses),
     isOfOthers: async () => false,
     heartbeat: { id: String(process.pid), lives: async (id: string) => isRunning(Number(id)) },
     logKey: redisKeys('toy').log,
@@ -305,11 +305,11 @@ export const startToyWorkers = async (path: string, trick?: string): Promise<Toy
     log: createLog({ level: 'silent' }),
   };
   const workers = [
-    new QueueWorker({ queue: runsQueue, concurrency: 2, ...common }),
-    new QueueWorker({ queue: portalQueue('p'), concurrency: 4, ...common }),
-    new QueueWorker({ queue: portalQueue('q'), concurrency: 4, ...common }),
+    queueWorker({ queue: runsQueue, concurrency: 2, ...common }),
+    queueWorker({ queue: portalQueue('p'), concurrency: 4, ...common }),
+    queueWorker({ queue: portalQueue('q'), concurrency: 4, ...common }),
   ];
-  const watch = new PortalWatch({
+  const watch = portalWatch({
     pauses,
     breaker,
     portals: ['p', 'q'],
