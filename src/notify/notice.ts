@@ -23,8 +23,6 @@ export const noticeEvents = {
 
 type NoticeEvent = keyof typeof noticeEvents;
 
-const eventNames = Object.keys(noticeEvents) as [NoticeEvent, ...NoticeEvent[]]; // its own keys
-
 const noticeItemSchema = z.object({
   /** Key of the dataset or resource; empty for the run as a whole. */
   key: z.string(),
@@ -42,7 +40,7 @@ export type NoticeItem = z.infer<typeof noticeItemSchema>;
 export const noticeSchema = z.object({
   /** The same for every repeat of this notice. */
   id: z.string(),
-  event: z.enum(eventNames),
+  event: z.enum(Object.keys(noticeEvents) as [NoticeEvent, ...NoticeEvent[]]), // its own keys
   /** ISO 8601, UTC. */
   at: z.string(),
   /** Null where it is about no portal, such as a worker. */

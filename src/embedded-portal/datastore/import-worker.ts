@@ -81,18 +81,15 @@ const failure = (error: unknown): ImportAnswer => {
 };
 
 export const importFile = async (task: Cancellable<ImportTask>): Promise<ImportAnswer> => {
-  let imported = false;
   try {
     using db = open(task.target);
     const table = await fill(db, task);
     db.close();
     await sync(task.target);
     await sync(dirname(task.target));
-    imported = true;
     return { kind: 'imported', ...table };
   } catch (error) {
+    rmSync(task.target, { force: true });
     return failure(error);
-  } finally {
-    if (!imported) rmSync(task.target, { force: true });
   }
 };

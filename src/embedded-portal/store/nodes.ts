@@ -97,13 +97,10 @@ const selectLinked = `SELECT n.nid, n.type, n.title, n.alias, n.status, n.uid, f
   LEFT JOIN term t ON t.tid = CAST(json_extract(r.fields, '$.field_format[0].tid') AS INTEGER)
   WHERE l.nid = ? ORDER BY l.delta LIMIT ?`;
 
-const written = 'language title uid status created changed comment promote sticky uuid alias'.split(' ') as Exclude<
-  keyof NewNode,
-  'fields'
->[]; // as written
-
 /** What the node table holds of a node beside its type and revision. */
-const rowOf = (node: NewNode) => Object.fromEntries(written.map((name) => [name, node[name]]));
+const rowOf = ({ language, title, uid, status, created, changed, comment, promote, sticky, uuid, alias }: NewNode) => {
+  return { language, title, uid, status, created, changed, comment, promote, sticky, uuid, alias };
+};
 
 /** What a revision holds of a node beside its uuid. */
 const revisionOf = ({ revisionUid: uid, revisionTimestamp: timestamp, title, log, status, fields }: NewNode) => {
