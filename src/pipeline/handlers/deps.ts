@@ -1,14 +1,11 @@
 // What handlers work with; the composition root supplies it.
 import type { JobContext } from '../../model/job.ts';
-import type { Reason } from '../../model/report.ts';
 import type { Portal } from '../../portal-client/client.ts';
 import type { KeptFiles } from '../../sources/drop/kept.ts';
-import type { Claim } from '../../sources/drop/spool.ts';
 import type { Fetcher } from '../../sources/fetch/fetch.ts';
 import type { FetchedFiles } from '../../sources/fetch/fetched-files.ts';
-import type { Stated } from '../../sources/gather/dataset-wish.ts';
 import type { Manifest } from '../../sources/manifest/schema.ts';
-import type { WishList } from '../../sources/wish-list.ts';
+import type { GatheredSource } from '../../sources/source-kinds.ts';
 import type { Ledger } from '../../state/ledger.ts';
 import type { Runs } from '../../state/runs.ts';
 import type { TableLimits } from '../compare/local-file.ts';
@@ -26,14 +23,7 @@ interface HandlerSettings extends TableLimits {
 }
 
 /** What was gathered for a run: the wishes, which must be closed, and the rules of their manifest. */
-export interface Gathered extends Stated {
-  wishes: WishList;
-  /** Claims that a newer drop of the same name replaced. */
-  superseded: Claim[];
-  /** Claims that cannot become a wish. */
-  refused: { claim: Claim; reason: Reason }[];
-  /** What is published differently from the source. */
-  remarks: string[];
+export interface Gathered extends GatheredSource {
   /** True for a drop manifest: what it does not name is archived, not missing. */
   isDrop: boolean;
   manifest: Pick<Manifest, 'priority' | 'expectMs' | 'onMissing' | 'missingForMs' | 'onDrift' | 'guard' | 'defaults'>;

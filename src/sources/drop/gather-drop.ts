@@ -35,7 +35,7 @@ import { lookAt } from './inbox-view.ts';
 import type { Claim } from './spool.ts';
 
 /** What claims ask for. Every claim is in exactly one place: in a wish (its source names it), superseded, or refused. */
-interface GatheredDrop {
+export interface GatheredDrop {
   wishes: DatasetWish[];
   /** Older claims of a resource that a newer one replaces, whether or not that one is refused. */
   superseded: Claim[];
