@@ -270,11 +270,10 @@ export const datasetRules: Readonly<Record<string, Take>> = {
     const above: string[] = [];
     let next = isObject(publisher) ? publisher.subOrganizationOf : undefined;
     for (let level = 0; isObject(next) && level < 10; level += 1) {
-      above.push(nameOf(next) ?? '');
+      above.push(...textsOf(nameOf(next)));
       next = next.subOrganizationOf;
     }
-    const names = above.filter((each) => each !== '');
-    if (names.length > 0) draft.addInfo('publisher.subOrganizationOf', 'Part of', names.join(', '));
+    if (above.length > 0) draft.addInfo('publisher.subOrganizationOf', 'Part of', above.join(', '));
   },
   creator: fact('creator', 'Creator'),
   contactPoint: (value, draft) => {

@@ -40,12 +40,8 @@ const openFiles = '/proc/self/fd';
 
 /** Calls `use` with a path of the folder that stays its own while another folder is swapped in for it; elsewhere than on Linux its path. */
 const inFolder = async <T>(path: string, use: (folder: string) => Promise<T>): Promise<T> => {
-  const handle = await open(path, constants.O_RDONLY | constants.O_DIRECTORY);
-  try {
-    return await use(existsSync(openFiles) ? join(openFiles, String(handle.fd)) : path);
-  } finally {
-    await handle.close();
-  }
+  await using handle = await open(path, constants.O_RDONLY | constants.O_DIRECTORY);
+  return await use(existsSync(openFiles) ? join(openFiles, String(handle.fd)) : path);
 };
 
 interface TakeOptions {

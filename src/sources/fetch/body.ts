@@ -57,12 +57,9 @@ export const decodersFor = (
     throw unknownEncoding(where, encoding);
   });
   const isItself = gzipType.test(file.type ?? '') || gzipName.test(file.name ?? '');
+  const isText = textName.test(file.name ?? '');
   // A file of text is never gzip; of others the innermost layer is the file, unless it is the encoding.
-  const kept = (layers: number): number => {
-    if (isItself) return 1;
-    return textName.test(file.name ?? '') || layers <= declared ? 0 : 1;
-  };
-  return [...outer, unpacking(kept)];
+  return [...outer, unpacking((layers) => (isItself || (!isText && layers > declared) ? 1 : 0))];
 };
 
 const textName = /\.(?:csv|tsv|tab|txt|json|jsonl|ndjson|geojson|xml|kml)$/i;

@@ -10,7 +10,7 @@ import { valueAt } from '../../model/yaml/document.ts';
 import { datasetWish, type GatheredList, type SkippedEntry, skippedDataset } from '../gather/dataset-wish.ts';
 import { DatasetDraft, datasetOfDraft, type Origin } from '../manifest/dataset-draft.ts';
 import { columnOf, type IndexColumn, resolveColumns } from '../manifest/index-columns.ts';
-import type { IndexManifest } from '../manifest/schema.ts';
+import { contentKeys, type IndexManifest } from '../manifest/schema.ts';
 import { type IndexCell, type IndexRow, readIndex } from './index-rows.ts';
 
 /** A fault in a row skips its dataset. @throws SourceMissingError, ManifestError where it is no index as a whole */
@@ -22,8 +22,8 @@ export const gatherIndex = async (manifest: IndexManifest): Promise<GatheredList
   const isAbout = (of: IndexColumn['of'], keys: string[]): boolean =>
     [...columns.byHeading.values()].some((column) => column.of === of && keys.includes(column.path.join('.')));
   if (headings.length > 0 && !isAbout('dataset', ['id'])) faults.push({ heading: '', message: noColumn('`dataset`') });
-  if (headings.length > 0 && !isAbout('resource', sources))
-    faults.push({ heading: '', message: noColumn(`one of ${sources.map((name) => `\`${name}\``).join(', ')}`) });
+  if (headings.length > 0 && !isAbout('resource', contentKeys))
+    faults.push({ heading: '', message: noColumn(`one of ${contentKeys.map((name) => `\`${name}\``).join(', ')}`) });
   if (faults.length > 0) {
     const problems = faults.map(({ heading, message }) => fileProblem(file, message, heading));
     throw new ManifestError(problems, { hint: 'fix the heading, or name its columns in `index.columns`' });
@@ -43,8 +43,6 @@ export const gatherIndex = async (manifest: IndexManifest): Promise<GatheredList
 
 /** Keys whose values are mappings of their own, such as `fields`. */
 const isWhole = (name: string): boolean => columnOf(name)?.kind === 'other';
-
-const sources = ['file', 'url', 'link', 'api'];
 
 const noColumn = (what: string): string =>
   `the index has no column ${what}; its first line names the columns, or \`index.columns\` of the manifest does`;
@@ -160,7 +158,7 @@ const complete = (draft: DatasetDraft, at: number, row: IndexRow): void => {
   const base = typeof named === 'string' ? nameOf(named) : null;
   const title = typeof resource.title === 'string' ? resource.title : null;
   const id = slugOf(base ?? title ?? '');
-  const hasSource = sources.some((name) => resource[name] !== undefined); // where it has none, that is its fault
+  const hasSource = contentKeys.some((name) => resource[name] !== undefined); // where it has none, that is its fault
   if (resource.id === undefined && id === null && hasSource) {
     const message = 'cannot derive an id from the file or title of the resource; set one in a column `resource`';
     draft.problems.push(draft.problem(['resources', at], message));

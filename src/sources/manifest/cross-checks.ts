@@ -7,7 +7,7 @@ import { nearest } from '../../model/yaml/nearest.ts';
 import { isObject, recordOf } from '../../util/json.ts';
 import { columnOf, indexColumns } from './index-columns.ts';
 import { cronFault, timezoneFault } from './schedule-schema.ts';
-import { manifestKinds } from './schema.ts';
+import { contentKeys, manifestKinds } from './schema.ts';
 
 type Report = (path: PropertyKey[], message: string, end?: 'key' | 'value') => void;
 type Mapping = Record<string, unknown>;
@@ -23,7 +23,9 @@ export const crossProblems = (document: YamlDocument): FileProblem[] => {
   const { value } = document;
   if (!isObject(value)) return []; // reported already
   return problemsIn(document, (report) => {
-    checkKind(value, report);
+    checkKind(value, [], report);
+    if (value.drop !== undefined && value.onMissing !== undefined && value.onMissing !== 'keep')
+      report(['onMissing'], 'must be `keep` in a `drop` manifest: an archived drop is always missing');
     checkSchedule(value, report);
     checkPortals(value, report);
     if (value.name !== undefined && value.name === value.renamedFrom)
@@ -38,14 +40,19 @@ export const crossProblems = (document: YamlDocument): FileProblem[] => {
   });
 };
 
-const checkKind = (value: Mapping, report: Report): void => {
-  const [kind, second] = manifestKinds.filter((key) => value[key] !== undefined);
-  const choice = manifestKinds.map((key) => `\`${key}\``).join(', ');
-  if (kind === undefined) report([], `the manifest publishes nothing: it needs one of ${choice}`);
-  if (second !== undefined) report([second], `only one of ${choice} is allowed; \`${kind}\` is set, too`, 'key');
-  if (value.drop !== undefined && value.onMissing !== undefined && value.onMissing !== 'keep')
-    report(['onMissing'], 'must be `keep` in a `drop` manifest: an archived drop is always missing');
-};
+/** Checks that a mapping has exactly one of these keys. */
+const oneOf =
+  (keys: readonly string[], none: string) =>
+  (value: Mapping, path: PropertyKey[], report: Report): void => {
+    const [first, second] = keys.filter((key) => value[key] !== undefined);
+    const choice = keys.map((key) => `\`${key}\``).join(', ');
+    if (first === undefined) report(path, `${none}: it needs one of ${choice}`);
+    if (second !== undefined)
+      report([...path, second], `only one of ${choice} is allowed; \`${first}\` is set, too`, 'key');
+  };
+
+const checkKind = oneOf(manifestKinds, 'the manifest publishes nothing');
+const checkContent = oneOf(contentKeys, 'the resource has no content');
 
 const checkSchedule = ({ schedule, timezone }: Mapping, report: Report): void => {
   const check = (path: PropertyKey[], value: unknown, faultOf: (text: string) => string | null): void => {
@@ -101,8 +108,12 @@ const checkDataset = (checked: Checked, dataset: Mapping, path: PropertyKey[]): 
   for (const fault of datasetMetadataFaults(dataset)) checked.report([...path, ...fault.path], fault.message);
   const resources = listOf(dataset.resources);
   checkIds(checked, resources, [...path, 'resources']);
-  for (const [position, resource] of resources.entries())
-    checkSource(resource, [...path, 'resources', position], checked.report);
+  for (const [position, resource] of resources.entries()) {
+    const place = [...path, 'resources', position];
+    checkContent(resource, place, checked.report);
+    if (resource.name !== undefined && resource.url === undefined)
+      checked.report([...place, 'name'], 'is allowed with `url` only', 'key');
+  }
 };
 
 /** The problems between the keys of one dataset, as it is in a manifest, in a value of its own. */
@@ -129,16 +140,6 @@ const checkIds = ({ document, report }: Checked, entries: Mapping[], path: Prope
   };
   for (const [index, entry] of entries.entries()) check(index, 'id', entry.id);
   for (const [index, entry] of entries.entries()) check(index, 'renamedFrom', entry.renamedFrom);
-};
-
-const checkSource = (resource: Mapping, path: PropertyKey[], report: Report): void => {
-  const [first, second] = ['file', 'url', 'link', 'api'].filter((key) => resource[key] !== undefined);
-  const choice = '`file`, `url`, `link`, `api`';
-  if (first === undefined) report(path, `the resource has no content: it needs one of ${choice}`);
-  if (second !== undefined)
-    report([...path, second], `only one of ${choice} is allowed; \`${first}\` is set, too`, 'key');
-  if (resource.name !== undefined && resource.url === undefined)
-    report([...path, 'name'], 'is allowed with `url` only', 'key');
 };
 
 const listOf = (value: unknown): Mapping[] => (Array.isArray(value) ? value.map(recordOf) : []);

@@ -89,6 +89,9 @@ const resourceShape = {
 const datasetDetailsSchema = z.strictObject(datasetShape);
 const resourceDetailsSchema = z.strictObject(resourceShape);
 
+/** The keys that say what a resource is made of: exactly one of them is in each. */
+export const contentKeys = ['file', 'url', 'link', 'api'];
+
 export const resourceSchema = z
   .strictObject({
     id: needed(idText, 'Name of the resource in its dataset; part of its key.', 'spending'),
@@ -104,7 +107,7 @@ export const resourceSchema = z
     }),
     ...resourceShape,
   })
-  .meta({ oneOf: ['file', 'url', 'link', 'api'].map((key) => ({ required: [key] })) });
+  .meta({ oneOf: contentKeys.map((key) => ({ required: [key] })) });
 
 export const datasetSchema = z.strictObject({
   id: needed(idText, 'Name of the dataset in the manifest; part of its key.', 'city-budget-2026'),
