@@ -307,11 +307,11 @@ const overdueLines = ({ overdue, more }: Awaited<ReturnType<typeof whatIsOverdue
 const pauseLines = ({ pause, lastPause, standstill }: TargetStatus): Lines => {
   if (pause) {
     const { reason, since, probe } = pause;
-    const next = isoTime(Math.max(probe?.nextAt ?? 0, Date.now()));
+    const next = `is at ${isoTime(Math.max(probe?.nextAt ?? 0, Date.now()))}`;
     return [
       `  the portal is paused since ${isoTime(since)}:`,
       reasonLines(reason, '    '),
-      probe && `    ${probe.failed > 0 ? `${plural(probe.failed, 'probe')} failed, ` : ''}the next probe is at ${next}`,
+      probe && `    ${probe.failed > 0 ? `${plural(probe.failed, 'probe')} failed, the next` : 'the next probe'} ${next}`,
     ];
   }
   if (standstill) return `  the rest of the run waits until ${standstillText(standstill)}`;

@@ -184,8 +184,9 @@ export const waitingFile = async (runtime: Runtime, of: Wanted) => {
     const claimed = claims.findLast((claim) => claim.dropped === dropped);
     if (claimed) return { ...waiting, state: 'in progress' as const, since: claimed.claimedAt, why: takenText };
     const seen = settling.find((file) => file.path === dropped || file.key === key);
-    const isThere = isForInbox(dropped) && statSync(join(folder, dropped), { throwIfNoEntry: false })?.isFile();
-    if (!seen && !isThere) continue;
+    if (!seen && !isForInbox(dropped)) continue;
+    // What a view of a second ago has seen may have been taken since.
+    if (!statSync(join(folder, seen?.path ?? dropped), { throwIfNoEntry: false })?.isFile()) continue;
     const why = `not live yet: waiting until the file is complete: unchanged for ${durationWords(settleMs)}`;
     return { ...waiting, state: 'settling' as const, since: seen?.since ?? null, why };
   }
