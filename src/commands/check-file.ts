@@ -77,14 +77,16 @@ export const newFinding = (file: string): FileFinding => ({
 const findingOf = async (path: string, context: CheckContext, check: FileCheck): Promise<FileFinding> => {
   const file = shown(path, context.io.cwd);
   const finding = newFinding(file);
-  try {
-    await check(path, finding, context);
-    finding.ok = finding.faults.length === 0;
-  } catch (error) {
-    if (!(error instanceof SluiceError)) throw error;
-    finding.faults.push(...faultsOf(error, file, context.io.cwd));
-  }
+  const fault = await check(path, finding, context).then(() => null, sluiceError);
+  if (fault) finding.faults.push(...faultsOf(fault, file, context.io.cwd));
+  finding.ok = fault === null && finding.faults.length === 0;
   return finding;
+};
+
+/** The error itself where it says what is wrong with a file; others are thrown again. */
+const sluiceError = (error: unknown): SluiceError => {
+  if (error instanceof SluiceError) return error;
+  throw error;
 };
 
 const checkByName: FileCheck = async (path, finding, context) => {
@@ -176,9 +178,14 @@ const checkYaml: FileCheck = async (path, finding, context) => {
   const contents = await inspectManifest(manifest, io.stop);
   addInside(finding, contents, io.cwd);
   await addLogins(finding, contents.addresses, context);
+  // It may name any portal; where a configuration file says which there are, it must be one of them.
+  if (!config?.file || config.portal !== null) return;
   const key = manifest.portals === undefined ? 'portal' : 'portals';
   const place = { code: 'manifest' as const, file: finding.file, ...document?.position([key]), key };
-  finding.faults.push(...portalFaults(manifest, context).map((fault) => ({ ...place, ...fault })));
+  const hint = `use one of ${Object.keys(config.portals).join(', ')}, or add it to ${config.file}`;
+  const unknown = portalsOf(manifest).filter((portal) => !(portal in config.portals));
+  for (const portal of unknown)
+    finding.faults.push({ ...place, message: `the configuration has no portal \`${portal}\``, hint });
 };
 
 const summaryOf = (manifest: Manifest, cwd: string): string => {
@@ -205,26 +212,14 @@ const addLogins = async (finding: FileFinding, addresses: string[], { io, config
       if (login === null) continue;
       const inClear = login.origin.startsWith('http:') ? ', unencrypted' : '';
       const use = `login for ${login.name}: used by ${plural(all.length, 'source')}${inClear}`;
-      try {
-        await fetcher.probe(first, { known: null, signal: io.stop });
-        finding.notes = [...(finding.notes ?? []), `${use}; ${shownAddress(new URL(first))} answers with it`];
-      } catch (error) {
-        if (!(error instanceof SluiceError)) throw error;
-        finding.notes = [...(finding.notes ?? []), use];
-        finding.faults.push(...faultsOf(error, finding.file, io.cwd));
-      }
+      const fault = await fetcher.probe(first, { known: null, signal: io.stop }).then(() => null, sluiceError);
+      const answers = fault ? '' : `; ${shownAddress(new URL(first))} answers with it`;
+      finding.notes = [...(finding.notes ?? []), `${use}${answers}`];
+      if (fault) finding.faults.push(...faultsOf(fault, finding.file, io.cwd));
     }
   } finally {
     await fetcher.close();
   }
-};
-
-/** A manifest may name any portal; where a configuration file says which there are, it must be one of them. */
-const portalFaults = (manifest: Manifest, { config }: CheckContext): Pick<Fault, 'message' | 'hint'>[] => {
-  if (config === null || config.file === null || config.portal !== null) return [];
-  const hint = `use one of ${Object.keys(config.portals).join(', ')}, or add it to ${config.file}`;
-  const unknown = portalsOf(manifest).filter((portal) => !(portal in config.portals));
-  return unknown.map((portal) => ({ message: `the configuration has no portal \`${portal}\``, hint }));
 };
 
 /** The faults that an error stands for, in `file` or, with a folder to name them from, in the files that it names. */

@@ -198,15 +198,14 @@ const foundText = ({ found, proof }: Reconciled): string => {
 };
 
 const readMapping = async (path: string): Promise<Map<string, string>> => {
-  let rows: string[][];
-  try {
-    rows = parse(await readFile(path, 'utf8'), { bom: true, skip_empty_lines: true, trim: true }) as string[][]; // no columns option
-  } catch (cause) {
+  const read = async (): Promise<string[][]> =>
+    parse(await readFile(path, 'utf8'), { bom: true, skip_empty_lines: true, trim: true });
+  const rows = await read().catch((cause: unknown) => {
     throw new UsageError(`${path} cannot be read as CSV: ${unreadable(cause).why}`, {
       hint: 'each row is a key and a node number, such as city/budget,42',
       cause,
     });
-  }
+  });
   const mapping = new Map<string, string>();
   const keys = new Map<string, string>();
   for (const [index, [key, nid]] of rows.entries()) {

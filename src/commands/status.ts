@@ -311,7 +311,8 @@ const pauseLines = ({ pause, lastPause, standstill }: TargetStatus): Lines => {
     return [
       `  the portal is paused since ${isoTime(since)}:`,
       reasonLines(reason, '    '),
-      probe && `    ${probe.failed > 0 ? `${plural(probe.failed, 'probe')} failed, the next` : 'the next probe'} ${next}`,
+      probe &&
+        `    ${probe.failed > 0 ? `${plural(probe.failed, 'probe')} failed, the next` : 'the next probe'} ${next}`,
     ];
   }
   if (standstill) return `  the rest of the run waits until ${standstillText(standstill)}`;
