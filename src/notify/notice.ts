@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { type ErrorCode, errorCodes } from '../model/errors.ts';
 import { targetName } from '../model/redis-keys.ts';
 import { dropAgain, type Reason, type StoredReport } from '../model/report.ts';
+import { countsText, type RowChanges, rowCountsSchema } from '../model/row-changes.ts';
 import { defined } from '../util/json.ts';
 import { plural } from '../util/plural.ts';
 
@@ -33,6 +34,8 @@ const noticeItemSchema = z.object({
   hint: z.string().exactOptional(),
   line: z.number().int().optional(),
   column: z.number().int().optional(),
+  /** What would change in a held table. */
+  rows: rowCountsSchema.exactOptional(),
 });
 
 export type NoticeItem = z.infer<typeof noticeItemSchema>;
@@ -80,9 +83,13 @@ export const noticeText = (notice: Notice): { subject: string; text: string } =>
   const { summary, items, more, portal, runId, url } = notice;
   const ofPortal = portal === null ? 'the state' : `portal ${portal}`;
   const whole = runId === null ? ofPortal : 'the run';
-  const listed = items.flatMap(({ key, code, meaning, hint, line, column }) => {
+  const listed = items.flatMap(({ key, code, meaning, hint, line, column, rows }) => {
     const place = line === undefined ? '' : `, line ${line}${column === undefined ? '' : `, column ${column}`}`;
-    const head = [`- ${key === '' ? whole : key}: ${code}${place}`, `  ${meaning}`];
+    const head = [
+      `- ${key === '' ? whole : key}: ${code}${place}`,
+      `  ${meaning}`,
+      ...(rows ? [`  rows ${countsText(rows)}`] : []),
+    ];
     return hint === undefined ? head : [...head, `  -> ${hint}`];
   });
   const facts = { Time: notice.at, Portal: portal, Manifest: notice.manifest, Run: runId };
@@ -113,7 +120,7 @@ export type Incident = z.infer<typeof incidentSchema>;
 /** One notice to send: its event, and the reasons by key. */
 interface EventReasons {
   event: NoticeEvent;
-  reasons: { key: string; reason: Reason }[];
+  reasons: { key: string; reason: Reason; changes?: RowChanges | undefined }[];
 }
 
 /**
@@ -134,7 +141,9 @@ export const judge = (
   };
   const fresh = faults.filter(({ key, sign }) => known[key] !== sign);
   const news = (['run-failed', 'run-held', 'file-quarantined'] as const).flatMap((event) => {
-    const reasons = fresh.filter((fault) => fault.event === event).map(({ key, reason }) => ({ key, reason }));
+    const reasons = fresh
+      .filter((fault) => fault.event === event)
+      .map(({ key, reason, changes }) => ({ key, reason, changes }));
     return reasons.length > 0 ? [{ event, reasons }] : [];
   });
   if (Object.keys(open).length > 0)
@@ -146,12 +155,20 @@ const eventsOf: Partial<Record<string, NoticeEvent>> = { quarantined: 'file-quar
 
 /** The run as a whole, and items; `sign` is equal for what counts as the same fault. */
 const faultsOf = ({ reason: ofRun, items }: StoredReport) => {
-  const run = { key: '', reason: ofRun, outcome: ofRun?.code === 'held' ? 'held' : 'failed' };
-  return [run, ...items].flatMap(({ key, reason, outcome }) => {
+  const run = { key: '', reason: ofRun, outcome: ofRun?.code === 'held' ? 'held' : 'failed', changes: undefined };
+  return [run, ...items].flatMap(({ key, reason, outcome, changes }) => {
     if (reason === null) return [];
     const { code, line = '', column = '' } = reason;
     const event = eventsOf[outcome] ?? 'run-failed';
-    return [{ key, reason, event, sign: event === 'file-quarantined' ? `${event} ${code} ${line} ${column}` : event }];
+    return [
+      {
+        key,
+        reason,
+        changes,
+        event,
+        sign: event === 'file-quarantined' ? `${event} ${code} ${line} ${column}` : event,
+      },
+    ];
   });
 };
 
@@ -168,7 +185,10 @@ export const runNotice = (report: StoredReport, news: EventReasons, before: Inci
   const { runId, portal, manifest, endedAt: at } = report;
   const { event, reasons } = news;
   const summary = `${targetName(report)}: ${runSummary(news, before)}`;
-  const items = reasons.slice(0, listedItems).map(({ key, reason }) => noticeItem(key, reason));
+  const items = reasons.slice(0, listedItems).map(({ key, reason, changes }) => ({
+    ...noticeItem(key, reason),
+    ...(changes && { rows: rowCountsSchema.parse(changes) }),
+  }));
   const more = reasons.length - items.length;
   return { id: `${runId}.${event}`, event, at, portal, manifest, runId, summary, items, more };
 };

@@ -36,7 +36,9 @@ describe('notices of publish', () => {
     table(3);
     for (const _ of [1, 2]) expect((await place.publish(manifest)).code).toBe(4);
     expect(hook.events()).toEqual(['run-held']);
-    expect(JSON.parse(hook.taken[0]?.body ?? '')).toMatchObject({ items: [{ key: 'n/a/table', code: 'held' }] });
+    expect(JSON.parse(hook.taken[0]?.body ?? '')).toMatchObject({
+      items: [{ key: 'n/a/table', code: 'held', rows: { added: 0, removed: 27, changed: 0 } }],
+    });
     expect((await place.run(['discard', 'n/a/table'])).code).toBe(0);
     expect((await place.publish(manifest)).code).toBe(0);
     expect(hook.events()).toEqual(['run-held', 'recovered']);
