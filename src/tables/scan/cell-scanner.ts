@@ -36,14 +36,14 @@ export class CellScanner extends ScannedRows {
   readonly #delimiter: number;
   readonly #doubles: boolean;
   readonly #rowBytes: number;
-  #state: 'start' | 'bare' | 'quoted' | 'escaped' | 'closed' | 'padded' | 'skipping' = 'start';
+  #state: 'start' | 'bare' | 'quoted' | 'escaped' | 'closed' | 'skipping' = 'start';
   #at = 0;
   #cellStart = 0;
   #mark = 0;
   #line = 1;
   #open = 0;
   #openLine = 1;
-  /** Where the quote stands that closes a cell, with spaces behind it. */
+  /** Where the quote stands that may close a cell; spaces may be behind it. */
   #closedAt = 0;
   #afterCr = false;
   #strictLine = false;
@@ -90,11 +90,7 @@ export class CellScanner extends ScannedRows {
       this.#backOut(has.unclosed);
       this.#scan();
     }
-    if (this.#state === 'closed') this.#closeCell(this.end - 1);
-    if (this.#state === 'padded') {
-      this.#mark |= has.quoteSpaces;
-      this.#closeCell(this.#closedAt);
-    }
+    if (this.#state === 'closed') this.#closeCell();
     const isBegun = this.cells > this.firstCell(this.rows) || this.#cellStart < this.end;
     if (isBegun || this.#state !== 'start') this.#endRow(this.end);
   }
@@ -113,7 +109,6 @@ export class CellScanner extends ScannedRows {
       else if (this.#state === 'bare') this.#walkBare();
       else if (this.#state === 'quoted') this.#walkQuoted();
       else if (this.#state === 'closed') this.#close();
-      else if (this.#state === 'padded') this.#closePadded();
       else if (this.#state === 'escaped') this.#protect();
       else this.#skip();
     }
@@ -205,8 +200,10 @@ export class CellScanner extends ScannedRows {
     this.#at = at;
     this.#mark = mark;
     if (at > this.end) this.#at = this.end;
-    else if (kind === divider.quote) this.#state = 'closed';
-    else if (kind === divider.escape) this.#state = 'escaped';
+    else if (kind === divider.quote) {
+      this.#closedAt = at - 1;
+      this.#state = 'closed';
+    } else if (kind === divider.escape) this.#state = 'escaped';
     else this.#breakLine(at - 1);
   }
 
@@ -230,41 +227,29 @@ export class CellScanner extends ScannedRows {
     else if (kind < firstDivider) this.#mark |= kind;
   }
 
-  /** The byte behind a quote inside quotes: the cell ends, a quote is meant, or the file is wrong. */
+  /** What is behind a quote inside quotes, and spaces: the cell ends, a quote is meant, or the file is wrong. */
   #close(): void {
-    const byte = this.bytes[this.#at];
-    if (byte === this.#quote && this.#doubles) {
+    const behind = this.#closedAt + 1;
+    if (this.#doubles && this.#at === behind && this.bytes[behind] === this.#quote) {
       this.#mark |= has.escapes;
       this.#at += 1;
       this.#state = 'quoted';
-    } else if (this.#isCellEnd(byte)) this.#closeCell(this.#at - 1, byte);
-    else if (byte === space) {
-      this.#closedAt = this.#at - 1;
-      this.#state = 'padded';
-    } else this.#wrongClose();
-  }
-
-  /** Spaces behind a closing quote: the cell ends behind them, or the quote does not close it. */
-  #closePadded(): void {
-    while (this.#at < this.end && this.bytes[this.#at] === space) this.#at += 1;
-    if (this.#at === this.end) return;
-    const byte = this.bytes[this.#at];
-    if (this.#isCellEnd(byte)) {
-      this.#mark |= has.quoteSpaces;
-      this.#closeCell(this.#closedAt, byte);
       return;
     }
-    this.#at = this.#closedAt + 1;
-    this.#wrongClose();
-  }
-
-  #isCellEnd(byte: number | undefined): boolean {
-    return byte === this.#delimiter || byte === lf || byte === cr;
+    while (this.#at < this.end && this.bytes[this.#at] === space && this.#delimiter !== space) this.#at += 1;
+    if (this.#at === this.end) return;
+    const byte = this.bytes[this.#at];
+    if (byte === this.#delimiter || byte === lf || byte === cr) this.#closeCell(byte);
+    else {
+      this.#at = behind;
+      this.#wrongClose();
+    }
   }
 
   /** A cell in quotes ends, before this delimiter or line end; undefined: the end of the table. */
-  #closeCell(end: number, by?: number): void {
-    this.addCell(this.#cellStart, end, this.#mark | has.quotes);
+  #closeCell(by?: number): void {
+    if (this.#at > this.#closedAt + 1) this.#mark |= has.quoteSpaces;
+    this.addCell(this.#cellStart, this.#closedAt, this.#mark | has.quotes);
     if (by === this.#delimiter) this.#at += 1;
     this.#cellStart = this.#at;
     this.#state = 'start';

@@ -42,7 +42,9 @@ export const valueKinds = [
 
 export type ValueKind = (typeof valueKinds)[number]['kind'];
 
-export const kindNumber = (kind: ValueKind): number => valueKinds.findIndex((each) => each.kind === kind);
+const kindNames: ValueKind[] = valueKinds.map(({ kind }) => kind);
+
+export const kindNumber = (kind: ValueKind): number => kindNames.indexOf(kind);
 
 const empty = kindNumber('empty');
 const integer = kindNumber('integer');

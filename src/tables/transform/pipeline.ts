@@ -63,11 +63,8 @@ export const pipelineOf = async (
   const close = (): void => {
     for (const part of parts) part.close?.();
   };
-  let rowsRead = 0;
-  const count = (rows: number): void => {
-    rowsRead += rows;
-  };
-  let here: Table = { columns: table.columns, batches: soundRows(table, tools, count) };
+  const read = { rows: 0 };
+  let here: Table = { columns: table.columns, batches: soundRows(table, tools, read) };
   let pending: Counted[] = [];
   const flush = (): void => {
     if (pending.length > 0) here = { ...here, batches: through(here.batches, pending, tools) };
@@ -98,7 +95,7 @@ export const pipelineOf = async (
     close();
     throw error;
   }
-  return { ...here, summary: () => parts.map((part) => part.summary()), rowsRead: () => rowsRead, close };
+  return { ...here, summary: () => parts.map((part) => part.summary()), rowsRead: () => read.rows, close };
 };
 
 type Maker = (columns: string[], wanted: unknown, tools: StepTools) => RowStep;
@@ -110,13 +107,9 @@ const rowStepsOf = (step: Step, columns: string[], tools: StepTools): RowStep[] 
   Object.entries(step).flatMap(([key, wanted]) => makers.get(key)?.(columns, wanted, tools) ?? []);
 
 /** Rejects faulty and ragged rows, and keeps the cells as they were read where rejected rows are written. */
-async function* soundRows(
-  { columns, batches }: Table,
-  { bad }: Tools,
-  count: (rows: number) => void,
-): AsyncGenerator<Row[]> {
+async function* soundRows({ columns, batches }: Table, { bad }: Tools, read: { rows: number }): AsyncGenerator<Row[]> {
   for await (const batch of batches) {
-    count(batch.length);
+    read.rows += batch.length;
     let sound: Row[] = [];
     for (const row of batch) {
       const message = wrongWith(row, columns.length);

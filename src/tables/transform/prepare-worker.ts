@@ -150,6 +150,9 @@ const make = async (
         ...(places === null ? {} : { sheet: places.end(rows > 0) }),
       },
     };
+  } catch (error) {
+    rmSync(into, { force: true }); // who aborted has swept already
+    throw error;
   } finally {
     pipeline?.close();
     bad.close();

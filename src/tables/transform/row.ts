@@ -54,8 +54,6 @@ export interface Limits {
 /** Most columns; and how many times as large as its source a table may be, once it has more than so many bytes. */
 export const [columnLimit, mostGrowth, freeBytes] = [4096, 250, 64 * 1024 * 1024];
 
-const megabytes = (bytes: number): string => `${Math.round(bytes / 1e6).toLocaleString('en')} MB`;
-
 /** Text of a cell or name for a message: one line, not long. */
 export const shown = (text: string): string => {
   const flat = text.replaceAll(/\s+/g, ' ');
@@ -69,7 +67,7 @@ export const outgrown = (): TableInputError =>
   });
 
 export const tooLarge = (what: string, limits: Limits): TableInputError =>
-  new TableInputError(`${what} holds more than the limit of ${megabytes(limits.bytes)}`, {
+  new TableInputError(`${what} holds more than the limit of ${countText(Math.round(limits.bytes / 1e6))} MB`, {
     hint: 'split the file, or raise limits.table in the configuration',
   });
 

@@ -57,7 +57,6 @@ export const pluginStage = async (
     columns,
     batches: inBatches(rows()),
     summary: () => `transform ${name}: ${plural(counts.read, 'row')} in, ${plural(counts.given, 'row')} out`,
-    close: () => undefined,
   };
 };
 
