@@ -96,9 +96,8 @@ export const whyNotFired = async (queues: Queues, target: Target): Promise<'gone
 };
 
 const ourSchedulers = async (queues: Queues) => {
-  const schedulers = await Promise.all(
-    (await namesOf(queues, 'repeat')).map((name) => queues.runs.getJobScheduler(name)),
-  );
+  const names = await namesOf(queues, 'repeat');
+  const schedulers = await Promise.all(names.map((name) => queues.runs.getJobScheduler(name)));
   return schedulers.filter((scheduler) => scheduler !== undefined);
 };
 

@@ -1,5 +1,4 @@
-// The watched folders of the service: each batch of claimed files requests a run; a one-off run scans its folder
-// once.
+// The watched folders of the service: each batch of claimed files requests a run; a one-off run scans its folder once.
 import { statSync } from 'node:fs';
 import { access, constants } from 'node:fs/promises';
 import { join, relative } from 'node:path';

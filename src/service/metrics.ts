@@ -61,7 +61,7 @@ const samplesOf = async (runtime: Runtime, overview: Overview): Promise<Record<k
   ]);
   const runs = [...last].map(([name, { startedAt, endedAt }]) => {
     const [begun, ended] = [Date.parse(startedAt), Date.parse(endedAt)];
-    return { labels: { ...targetOfName(name) }, endedS: ended / 1000, tookS: (ended - begun) / 1000 };
+    return { labels: targetOfName(name), endedS: ended / 1000, tookS: (ended - begun) / 1000 };
   });
   return {
     sluice_build_info: [[{ version: packageVersion() }, 1]],
@@ -70,10 +70,7 @@ const samplesOf = async (runtime: Runtime, overview: Overview): Promise<Record<k
     sluice_items: targets.flatMap(({ counts, ...labels }) =>
       Object.entries(counts).map(([state, count]): Sample => [{ ...labels, state }, count]),
     ),
-    sluice_run_last_success_timestamp_seconds: [...successes].map(([name, at]) => [
-      { ...targetOfName(name) },
-      at / 1000,
-    ]),
+    sluice_run_last_success_timestamp_seconds: [...successes].map(([name, at]) => [targetOfName(name), at / 1000]),
     sluice_run_last_end_timestamp_seconds: runs.map(({ labels, endedS }) => [labels, endedS]),
     sluice_run_duration_seconds: runs.map(({ labels, tookS }) => [labels, tookS]),
     sluice_portal_paused: paused,

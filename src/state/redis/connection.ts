@@ -44,20 +44,16 @@ export const queryServer = (options: RedisConnectionOptions, timeoutMs: number) 
   withConnection(options, timeoutMs, async (client) => {
     await client.echo(''); // a full disk refuses the ping, too
     const info = parseInfo(await client.info().catch(() => '')); // hosted servers may forbid INFO
+    const policy = info.get('maxmemory_policy') ?? 'noeviction';
     const pid = Number.parseInt(info.get('process_id') ?? '', 10);
     return {
       version: parseVersionInfo(info),
       pid: Number.isSafeInteger(pid) ? pid : null,
       /** The `maxmemory-policy` by which it deletes keys when its memory is short; null where it keeps all. */
-      evictsBy: evictionOf(info),
+      evictsBy: policy === 'noeviction' || info.get('maxmemory') === '0' ? null : policy,
       isCluster: info.get('cluster_enabled') === '1',
     };
   });
-
-const evictionOf = (info: ReadonlyMap<string, string>): string | null => {
-  const policy = info.get('maxmemory_policy') ?? 'noeviction';
-  return policy === 'noeviction' || info.get('maxmemory') === '0' ? null : policy;
-};
 
 export const pingState = async (socket: string, timeoutMs = 1_000): Promise<'ready' | 'loading' | 'silent'> => {
   try {
