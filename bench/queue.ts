@@ -8,7 +8,7 @@ import { createLog } from '../src/model/log.ts';
 import { redisKeys } from '../src/model/redis-keys.ts';
 import { advancerOf } from '../src/queue/advancer.ts';
 import { stopWatch } from '../src/queue/cancel.ts';
-import { Exclusive } from '../src/queue/exclusive.ts';
+import { exclusiveIn } from '../src/queue/exclusive.ts';
 import { runGate } from '../src/queue/gate.ts';
 import { circuitBreaker, portalPauses } from '../src/queue/pause.ts';
 import { portalQueue, Queues, runsQueue } from '../src/queue/queues.ts';
@@ -72,7 +72,7 @@ const measure = async (redis: Redis, { datasets, concurrency }: BenchOptions): P
     handlers: handlersOf(runs, datasets, ended),
     pauses,
     breaker: circuitBreaker({ redis, keys, pauses, settings, log }),
-    exclusive: new Exclusive(redis, keys.exclusive),
+    exclusive: exclusiveIn(redis, keys.exclusive),
     stops: stopWatch(redis, keys, pauses),
     isOfOthers: async () => false,
     heartbeat: { id: 'bench', lives: async () => true },

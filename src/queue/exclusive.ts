@@ -24,53 +24,48 @@ if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end
 return 1
 `);
 
+export type Exclusive = ReturnType<typeof exclusiveIn>;
+
 /**
  * Locks by name. A holder is known by its job's lock and token; it holds as long as that lock stands, which every write of
  * a job checks anyway. So there is no expiry of its own that could run out unnoticed, and a killed holder blocks no one for
  * longer than its job.
  */
-export class Exclusive {
-  readonly #redis: Redis;
-  readonly #keyOf: (name: string) => string;
+export const exclusiveIn = (redis: Redis, keyOf: (name: string) => string) => {
   /** Who waits in this process, by name. */
-  readonly #slots = new Map<string, Semaphore>();
+  const slots = new Map<string, Semaphore>();
 
-  constructor(redis: Redis, keyOf: (name: string) => string) {
-    this.#redis = redis;
-    this.#keyOf = keyOf;
-  }
+  const isGone = async (holder: string): Promise<boolean> => {
+    const [key, token] = JSON.parse(holder) as [string, string]; // as it is written below
+    return (await redis.get(key)) !== token;
+  };
+
+  const takeLock = async (key: string, holder: string, lease: JobLease, signal: AbortSignal): Promise<void> => {
+    for (let gone = ''; ; ) {
+      const found = await take(redis, [key, lease.key], [lease.token, holder, gone]);
+      if (found === holder) return;
+      if (typeof found !== 'string') await lease.check(); // rejects: the job is not ours
+      gone = typeof found === 'string' && (await isGone(found)) ? found : '';
+      if (gone === '') await sleep(pollMs, undefined, { signal });
+    }
+  };
 
   /** Runs `work` alone; in this process first come, first served. @throws JobLostError when the job is no longer ours */
-  async run<T>(name: string, lease: JobLease, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
-    const slot = this.#slots.get(name) ?? new Semaphore(1);
-    this.#slots.set(name, slot);
+  return async <T>(name: string, lease: JobLease, signal: AbortSignal, work: () => Promise<T>): Promise<T> => {
+    const slot = slots.get(name) ?? new Semaphore(1);
+    slots.set(name, slot);
     await slot.acquire(signal);
     try {
-      const key = this.#keyOf(name);
+      const key = keyOf(name);
       const holder = JSON.stringify([lease.key, lease.token]);
-      await this.#take(key, holder, lease, signal);
+      await takeLock(key, holder, lease, signal);
       try {
         return await work();
       } finally {
-        await release(this.#redis, [key], [holder]);
+        await release(redis, [key], [holder]);
       }
     } finally {
       slot.release();
     }
-  }
-
-  async #take(key: string, holder: string, lease: JobLease, signal: AbortSignal): Promise<void> {
-    for (let gone = ''; ; ) {
-      const found = await take(this.#redis, [key, lease.key], [lease.token, holder, gone]);
-      if (found === holder) return;
-      if (typeof found !== 'string') await lease.check(); // rejects: the job is not ours
-      gone = typeof found === 'string' && (await this.#isGone(found)) ? found : '';
-      if (gone === '') await sleep(pollMs, undefined, { signal });
-    }
-  }
-
-  async #isGone(holder: string): Promise<boolean> {
-    const [key, token] = JSON.parse(holder) as [string, string]; // as `run` wrote it
-    return (await this.#redis.get(key)) !== token;
-  }
-}
+  };
+};

@@ -38,15 +38,15 @@ export class Queues {
   }
 
   get runs(): Queue {
-    return this.#queue(runsQueue);
+    return this.named(runsQueue);
   }
 
   get notices(): Queue {
-    return this.#queue(noticesQueue);
+    return this.named(noticesQueue);
   }
 
   portal(name: string): Queue {
-    return this.#queue(portalQueue(name));
+    return this.named(portalQueue(name));
   }
 
   /** Options of a trigger or run: kept by age after it ended. */
@@ -76,7 +76,7 @@ export class Queues {
     return { attempts, backoff: { type: 'byClass' }, keepLogs, stackTraceLimit: 0, removeOnFail };
   }
 
-  #queue(name: string): Queue {
+  named(name: string): Queue {
     const known = this.#open.get(name);
     if (known) return known;
     const { connection, settings } = this;
@@ -89,14 +89,10 @@ export class Queues {
 }
 
 /** Of the queues of runs, of notices and of the given portals; a few round trips whatever is in them. */
-export const queueDepths = (queues: Queues, portals: string[]) => {
-  const all = new Map([
-    [runsQueue, queues.runs],
-    [noticesQueue, queues.notices],
-    ...portals.map((name) => [portalQueue(name), queues.portal(name)] as const),
-  ]);
-  return Promise.all(
-    [...all].map(async ([name, queue]) => {
+export const queueDepths = (queues: Queues, portals: string[]) =>
+  Promise.all(
+    [runsQueue, noticesQueue, ...portals.map(portalQueue)].map(async (name) => {
+      const queue = queues.named(name);
       const [jobs, first] = await Promise.all([
         queue.getJobCounts('wait', 'prioritized', 'active', 'delayed'),
         queue.getJobs(['wait', 'prioritized'], 0, 0, true),
@@ -106,4 +102,3 @@ export const queueDepths = (queues: Queues, portals: string[]) => {
       return { queue: name, jobs, oldest: added.length === 0 ? null : Math.min(...added) };
     }),
   );
-};

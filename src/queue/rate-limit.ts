@@ -63,42 +63,32 @@ end
 const isOverload = (status: number | null): boolean =>
   status === null || status === 429 || (status >= 502 && status <= 504);
 
-export class Pace {
-  readonly #redis: Redis;
-  readonly #key: string;
-  readonly #most: () => number | null;
-  readonly #now: () => number | null;
+export type Pace = ReturnType<typeof paceIn>;
 
-  /**
-   * @param most requests per second that are never exceeded, 0 for no limit at all, null for what the portal takes; asked
-   * each time, so limits can change
-   * @param now Unix milliseconds; null for the clock of Redis
-   */
-  constructor(redis: Redis, key: string, most: () => number | null, now: () => number | null = () => null) {
-    this.#redis = redis;
-    this.#key = key;
-    this.#most = most;
-    this.#now = now;
-  }
-
-  async take(signal: AbortSignal): Promise<void> {
-    const wait = await this.book();
-    if (wait > 0) await sleep(wait, undefined, { signal });
-  }
+/**
+ * @param most requests per second that are never exceeded, 0 for no limit at all, null for what the portal takes; asked
+ * each time, so limits can change
+ * @param now Unix milliseconds; null for the clock of Redis
+ */
+export const paceIn = (redis: Redis, key: string, most: () => number | null, now: () => number | null = () => null) => {
+  const given = (): [string | number, string | number] => [now() ?? '', most() ?? ''];
 
   /** Books one request, and returns the milliseconds after which it may be sent. */
-  async book(): Promise<number> {
-    return this.#most() === 0 ? 0 : Number(await bookScript(this.#redis, [this.#key], this.#arguments()));
-  }
+  const book = async (): Promise<number> => (most() === 0 ? 0 : Number(await bookScript(redis, [key], given())));
 
-  /** Takes an answer into account: of a read, how long it took; of any request, whether there was one. */
-  async answered(isRead: boolean, ms: number, status: number | null): Promise<void> {
-    const isSlowDown = isOverload(status);
-    if (this.#most() === 0 || !(isSlowDown || (isRead && status === 200))) return;
-    await answerScript(this.#redis, [this.#key], [...this.#arguments(), isSlowDown ? '' : ms]);
-  }
+  return {
+    book,
 
-  #arguments(): [string | number, string | number] {
-    return [this.#now() ?? '', this.#most() ?? ''];
-  }
-}
+    take: async (signal: AbortSignal): Promise<void> => {
+      const wait = await book();
+      if (wait > 0) await sleep(wait, undefined, { signal });
+    },
+
+    /** Takes an answer into account: of a read, how long it took; of any request, whether there was one. */
+    answered: async (isRead: boolean, ms: number, status: number | null): Promise<void> => {
+      const isSlowDown = isOverload(status);
+      if (most() === 0 || !(isSlowDown || (isRead && status === 200))) return;
+      await answerScript(redis, [key], [...given(), isSlowDown ? '' : ms]);
+    },
+  };
+};

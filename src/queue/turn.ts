@@ -137,7 +137,7 @@ export class Turn implements JobContext {
 
   readonly exclusive: JobContext['exclusive'] = async (name, stop, work) => {
     const leave = await this.#of.isolation.enterLocked(this.id, this.signal);
-    return this.#parts.exclusive.run(name, this.writer.lease, stop, work).finally(leave);
+    return this.#parts.exclusive(name, this.writer.lease, stop, work).finally(leave);
   };
 
   /** Resolves when the job has ended, well or not; throws what the engine is to do with one that has not. */

@@ -15,7 +15,7 @@ import { liveWorkers, type PortalLimits, type PortalSilence } from '../queue/hea
 import { noticeQueue } from '../queue/notices.ts';
 import { portalPauses } from '../queue/pause.ts';
 import { Queues } from '../queue/queues.ts';
-import { Pace } from '../queue/rate-limit.ts';
+import { paceIn } from '../queue/rate-limit.ts';
 import type { RedisHandle } from '../redis-server/embedded.ts';
 import { configuredFetcher, type Fetcher } from '../sources/fetch/fetch.ts';
 import { FetchedFiles } from '../sources/fetch/fetched-files.ts';
@@ -96,11 +96,7 @@ export class Connections extends Opened {
   readonly portals = portalAccess(this.config, this.log);
   /** Files of the web on their way to a portal, on this host. */
   readonly fetched = new FetchedFiles(join(this.config.stateDir, 'fetched'), this.fetcher);
-  readonly notices = noticeQueue(
-    this.queues,
-    { ...this.config.jobs, backoffMs: this.config.retry.backoffMs },
-    this.log,
-  );
+  readonly notices = noticeQueue(this.queues, { ...this.config.jobs, ...this.config.retry }, this.log);
   readonly notifier = new Notifier({
     redis: this.redis,
     keys: this.keys,
@@ -132,7 +128,7 @@ export class Connections extends Opened {
   }
 
   async #portalHooks(name: string, url: string): Promise<Omit<PortalHooks, 'log'>> {
-    const pace = new Pace(this.redis, this.keys.bucket(name), () => this.limits(name).requestsPerSecond);
+    const pace = paceIn(this.redis, this.keys.bucket(name), () => this.limits(name).requestsPerSecond);
     const [facts, field] = [this.keys.portal(name), `traits ${url}`];
     const known = await this.redis.hget(facts, field);
     return {

@@ -9,7 +9,7 @@ import { proveHandler } from '../pipeline/handlers/prove.ts';
 import { runHandler } from '../pipeline/handlers/run.ts';
 import { triggerHandler } from '../pipeline/handlers/trigger.ts';
 import { stopWatch } from '../queue/cancel.ts';
-import { Exclusive } from '../queue/exclusive.ts';
+import { exclusiveIn } from '../queue/exclusive.ts';
 import { type AgreedLimits, type PortalSilence, workerHeartbeat } from '../queue/heartbeat.ts';
 import { circuitBreaker } from '../queue/pause.ts';
 import { portalWatch } from '../queue/portal-watch.ts';
@@ -47,7 +47,7 @@ export const startPortalWorkers = async (
   const shared = {
     handlers: handlersOf(opened, runNotices),
     ...{ queues, pauses, breaker, log, heartbeat },
-    exclusive: new Exclusive(redis, keys.exclusive),
+    exclusive: exclusiveIn(redis, keys.exclusive),
     stops: stopWatch(redis, keys, pauses),
     isOfOthers: async (name: string) => !Object.hasOwn(config.portals, name) && (await opened.hasWorkers([name])),
     logKey: keys.log,

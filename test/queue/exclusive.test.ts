@@ -3,7 +3,7 @@ import { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, expect, it, vi } from 'vitest';
 import { JobLostError } from '../../src/model/errors.ts';
 import { JobLease } from '../../src/model/lease.ts';
-import { Exclusive } from '../../src/queue/exclusive.ts';
+import { exclusiveIn } from '../../src/queue/exclusive.ts';
 import { startTestRedis, type TestRedis } from '../support/redis.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
@@ -21,7 +21,7 @@ afterAll(async () => {
 
 const calm = new AbortController().signal;
 /** As another worker has one. */
-const worker = () => new Exclusive(redis, (name) => `exclusive:${name}`);
+const worker = () => exclusiveIn(redis, (name) => `exclusive:${name}`);
 
 /** The lease of a job whose lock stands. */
 const job = async (id: string): Promise<JobLease> => {
@@ -53,7 +53,7 @@ it('one job at a time does work of one name, in this process and elsewhere', asy
     inside -= 1;
   };
   const jobs = await Promise.all(Array.from({ length: 8 }, (_, index) => job(String(index))));
-  await Promise.all(jobs.map((lease, index) => (index % 2 ? here : there).run('x', lease, calm, work)));
+  await Promise.all(jobs.map((lease, index) => (index % 2 ? here : there)('x', lease, calm, work)));
   expect(seen).toEqual(Array(8).fill(1));
   expect(await redis.exists('exclusive:x')).toBe(0);
 });
@@ -61,9 +61,9 @@ it('one job at a time does work of one name, in this process and elsewhere', asy
 it('work of another name continues beside it', async () => {
   const [one, other] = [held(), held()];
   const exclusive = worker();
-  const first = exclusive.run('x', await job('1'), calm, one.work);
+  const first = exclusive('x', await job('1'), calm, one.work);
   await one.begun;
-  const second = exclusive.run('y', await job('2'), calm, other.work);
+  const second = exclusive('y', await job('2'), calm, other.work);
   await other.begun;
   one.end();
   other.end();
@@ -74,24 +74,24 @@ it('in one process it is first come, first served', async () => {
   const exclusive = worker();
   const order: string[] = [];
   const jobs = await Promise.all(['a', 'b', 'c', 'd'].map(job));
-  await Promise.all(jobs.map((lease) => exclusive.run('x', lease, calm, async () => void order.push(lease.token))));
+  await Promise.all(jobs.map((lease) => exclusive('x', lease, calm, async () => void order.push(lease.token))));
   expect(order).toEqual(['token-a', 'token-b', 'token-c', 'token-d']);
 });
 
 it('what the work returns is given back, and a failure leaves no lock', async () => {
   const exclusive = worker();
-  expect(await exclusive.run('x', await job('1'), calm, async () => 7)).toBe(7);
-  const failing = exclusive.run('x', await job('1'), calm, () => Promise.reject(new Error('no')));
+  expect(await exclusive('x', await job('1'), calm, async () => 7)).toBe(7);
+  const failing = exclusive('x', await job('1'), calm, () => Promise.reject(new Error('no')));
   await expect(failing).rejects.toThrow('no');
-  expect(await worker().run('x', await job('2'), calm, async () => 8)).toBe(8);
+  expect(await worker()('x', await job('2'), calm, async () => 8)).toBe(8);
 });
 
 it('a holder that was killed blocks nobody once its job is no longer its own', async () => {
   const killed = held();
-  const former = worker().run('x', await job('killed'), calm, killed.work);
+  const former = worker()('x', await job('killed'), calm, killed.work);
   await killed.begun;
   const next = held();
-  const present = worker().run('x', await job('next'), calm, next.work);
+  const present = worker()('x', await job('next'), calm, next.work);
   await redis.del('job:killed:lock');
   await next.begun;
   // The former one does not take the lock of its successor away.
@@ -105,10 +105,10 @@ it('a holder that was killed blocks nobody once its job is no longer its own', a
 
 it('a holder whose job stands is waited for, however long it is silent', async () => {
   const first = held();
-  const former = worker().run('x', await job('1'), calm, first.work);
+  const former = worker()('x', await job('1'), calm, first.work);
   await first.begun;
   const order: string[] = [];
-  const present = worker().run('x', await job('2'), calm, async () => void order.push('in'));
+  const present = worker()('x', await job('2'), calm, async () => void order.push('in'));
   const looks = async () => Number(/cmdstat_eval:calls=(\d+)/.exec(await redis.info('commandstats'))?.[1] ?? 0);
   const before = await looks();
   await waitUntil('some looks at the lock', async () => (await looks()) >= before + 3);
@@ -122,7 +122,7 @@ it('a job that is no longer ours gets no lock', async () => {
   const lease = await job('1');
   await redis.set(lease.key, 'token of another worker');
   const work = vi.fn(async () => undefined);
-  await expect(worker().run('x', lease, calm, work)).rejects.toBeInstanceOf(JobLostError);
+  await expect(worker()('x', lease, calm, work)).rejects.toBeInstanceOf(JobLostError);
   expect(work).not.toHaveBeenCalled();
   expect(await redis.exists('exclusive:x')).toBe(0);
 });
@@ -130,11 +130,11 @@ it('a job that is no longer ours gets no lock', async () => {
 it('who is stopped while waiting leaves the queue, and those behind it go on', async () => {
   const first = held();
   const exclusive = worker();
-  const former = exclusive.run('x', await job('1'), calm, first.work);
+  const former = exclusive('x', await job('1'), calm, first.work);
   await first.begun;
   const stop = new AbortController();
-  const waiting = exclusive.run('x', await job('2'), stop.signal, async () => 'never');
-  const behind = exclusive.run('x', await job('3'), calm, async () => 'done');
+  const waiting = exclusive('x', await job('2'), stop.signal, async () => 'never');
+  const behind = exclusive('x', await job('3'), calm, async () => 'done');
   stop.abort(new Error('stopped'));
   await expect(waiting).rejects.toThrow('stopped');
   first.end();

@@ -1,6 +1,6 @@
 // The pace of requests to a portal, by a clock that the tests move.
 import { beforeEach, describe, expect, it } from 'vitest';
-import { Pace } from '../../src/queue/rate-limit.ts';
+import { type Pace, paceIn } from '../../src/queue/rate-limit.ts';
 import { openTestRedis } from '../support/redis.ts';
 
 const { redis } = await openTestRedis();
@@ -14,7 +14,7 @@ beforeEach(async () => {
 });
 
 const paceOf = (most: number | null): Pace =>
-  new Pace(
+  paceIn(
     redis,
     key,
     () => most,
@@ -52,7 +52,7 @@ describe('a fixed part of the pace', () => {
   it('lets a burst through and books the rest one after the other, over all who take from it', async () => {
     const [one, two] = [
       paceOf(20),
-      new Pace(
+      paceIn(
         redis,
         key,
         () => 20,

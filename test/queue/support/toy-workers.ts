@@ -14,7 +14,7 @@ import { redisKeys } from '../../../src/model/redis-keys.ts';
 import type { Reason } from '../../../src/model/report.ts';
 import { advancerOf } from '../../../src/queue/advancer.ts';
 import { stopWatch } from '../../../src/queue/cancel.ts';
-import { Exclusive } from '../../../src/queue/exclusive.ts';
+import { exclusiveIn } from '../../../src/queue/exclusive.ts';
 import { runGate } from '../../../src/queue/gate.ts';
 import { circuitBreaker, portalPauses } from '../../../src/queue/pause.ts';
 import { portalWatch } from '../../../src/queue/portal-watch.ts';
@@ -293,7 +293,7 @@ export const startToyWorkers = async (path: string, trick?: string): Promise<Toy
     handlers,
     pauses,
     breaker,
-    exclusive: new Exclusive(redis, redisKeys('toy').exclusive),
+    exclusive: exclusiveIn(redis, redisKeys('toy').exclusive),
     stops: stopWatch(redis, redisKeys('toy'), pauses),
     isOfOthers: async () => false,
     heartbeat: { id: String(process.pid), lives: async (id: string) => isRunning(Number(id)) },
