@@ -115,33 +115,26 @@ export interface JsonSchema {
   oneOf?: JsonSchema[];
 }
 
-interface SchemaKey {
-  /** Dotted; list entries as `[]`, members of a mapping as `<name>`. */
-  path: string;
-  type: string;
-  required: boolean;
-  /** The default as YAML in one line; undefined without one. */
-  fallback: string | undefined;
-  meaning: string;
+type SchemaKey = ReturnType<typeof describedKey>;
+
+/** `path` is dotted, with list entries as `[]`, members of a mapping as `<name>`. */
+const describedKey = (key: JsonSchema, path: string, required: boolean) => ({
+  path,
+  type: typeWords(key),
+  required,
+  /** As YAML in one line, as is the example; undefined without one. */
+  fallback: text(key.default),
+  meaning: key.description ?? '',
   /** The allowed values, where `type` does not name them. */
-  values: readonly unknown[];
-  /** A value as YAML in one line; undefined without one. */
-  example: string | undefined;
-}
+  values: isLong(key) ? (key.enum ?? []) : [],
+  example: text(key.examples?.[0] ?? key.const),
+});
 
 /** Every key below a schema, those of nested mappings behind their parent; `prefix` stands before every path. */
 export const schemaKeys = (schema: JsonSchema, prefix: string): SchemaKey[] =>
   Object.entries(schema.properties ?? {}).flatMap(([name, key]) => {
     const path = `${prefix}${name}`;
-    const own: SchemaKey = {
-      path,
-      type: typeWords(key),
-      required: schema.required?.includes(name) === true,
-      fallback: text(key.default),
-      meaning: key.description ?? '',
-      values: isLong(key) ? (key.enum ?? []) : [],
-      example: text(key.examples?.[0] ?? key.const),
-    };
+    const own = describedKey(key, path, schema.required?.includes(name) === true);
     const item = key.items && formOf(key.items);
     if (item?.properties) return [own, ...schemaKeys(item, `${path}[].`)];
     // Of values with several forms; members that are mappings alone are described in words.
@@ -167,12 +160,7 @@ const flow = (value: unknown): string => {
   return `{${items.join(', ')}}`;
 };
 
-const simpleTypes: Record<string, string> = {
-  string: 'text',
-  integer: 'integer',
-  number: 'number',
-  boolean: 'boolean',
-};
+const typeNames: Record<string, string> = { string: 'text', integer: 'integer', number: 'number', boolean: 'boolean' };
 
 /** True when the values of a key are too many to be its type. */
 const isLong = (schema: JsonSchema): boolean => (schema.enum?.length ?? 0) > 8;
@@ -186,6 +174,6 @@ const typeWords = (schema: JsonSchema): string => {
   if (schema.format === 'email') return 'e-mail address';
   if (schema.pattern?.includes('ms|s|m|h|d')) return 'duration';
   if (schema.pattern?.includes('KMGT')) return 'size';
-  const types = [schema.type ?? ''].flat().map((type) => simpleTypes[type] ?? 'mapping');
+  const types = [schema.type ?? ''].flat().map((type) => typeNames[type] ?? 'mapping');
   return types.join(' or ');
 };

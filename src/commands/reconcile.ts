@@ -119,14 +119,12 @@ const withReconciled = async (
     lines: lines(
       results.map(({ portal, lines }) => (results.length === 1 ? lines : [`${portal}:`, ...lines])),
       // The source of what was published from a watched folder is gone, so there is nothing to compare with.
-      isDropManifest(manifest) && droppedNote,
+      isDropManifest(manifest) &&
+        'note: in a watched folder, only waiting files are compared, not those already published; `sluice status` shows their state at publication',
     ),
   });
   return results.some(({ isBad }) => isBad) ? exitCodes.someFailed : exitCodes.ok;
 };
-
-const droppedNote =
-  'note: in a watched folder, only waiting files are compared, not those already published; `sluice status` shows their state at publication';
 
 const reconcileOn = async (
   runtime: Runtime,

@@ -34,9 +34,7 @@ export const withRuntime = async <T>(
   const { Runtime } = await import('../service/runtime.ts'); // Redis, queues, clients: nothing that `check` or `--help` needs
   const runtime = await Runtime.open({ ...opening, log, env: io.env, ...(own ? {} : { report }) });
   io.writing.add(() => runtime.isWriting);
-  const force = (): void => {
-    runtime.close(true).catch(() => undefined); // the process ends next
-  };
+  const force = (): void => void runtime.close(true).catch(() => undefined); // the process ends next
   io.force.addEventListener('abort', force, { once: true });
   const endWatch = watchRedis(runtime, io.stop, report);
   try {
