@@ -68,7 +68,7 @@ const withChangeLog = (item: PlanFileItem, all: readonly PlanFileItem[], { entri
     ({ key, actions }) =>
       changing.some((action) => actions.includes(action)) || (entries.get(key)?.version?.at ?? 0) > madeAt,
   );
-  return isBehind ? { ...item, actions: ['fetch'], why: 'the tables of the dataset have new versions' } : item;
+  return isBehind ? { ...item, actions: ['fetch'], why: 'a table of the dataset may have a new version' } : item;
 };
 
 /** The plan with the changes of each update, field by field. */
