@@ -25,10 +25,7 @@ export interface Call extends HttpRequest {
 /** How long an unused session is kept, and how long a log-out may take, milliseconds. */
 const [idleMs, logoutMs] = [60_000, 2000];
 
-/**
- * How often one request is sent again because its session was over: on portals whose sessions end early, and where no session
- * has carried out a write yet, so that something in between may take its cookies away.
- */
+/** Repeats of a request whose session was over: at most, and before any write has proven that cookies arrive. */
 const [mostRenewals, mostUnproven] = [10, 3];
 
 /** A session is renewed before a portal ends it in the middle of the work (embedded ones after twelve hours), milliseconds. */

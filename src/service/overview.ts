@@ -1,7 +1,8 @@
-// The overview: live items by target, running jobs, what needs attention, and the newest runs.
+// The overview: live items by target, running jobs, what needs attention, and the newest runs; and one run in full.
 import { z } from 'zod';
 import { noTrace, traceSchema } from '../model/job.ts';
-import { type KnownTarget, type Target, targetName } from '../model/redis-keys.ts';
+import { type KnownTarget, type Target, targetName, targetOfName } from '../model/redis-keys.ts';
+import { causesOf } from '../model/report.ts';
 import { nextStart } from '../model/schedule-times.ts';
 import { keptSchedules } from '../queue/schedules.ts';
 import { type LastRun, lastRuns } from '../state/targets.ts';
@@ -9,12 +10,13 @@ import { byName } from '../util/natural.ts';
 import { readInboxViews } from './inboxes.ts';
 import { countStates, type StateCounts } from './items.ts';
 import { whatIsOverdue } from './overdue.ts';
-import { runReader } from './run-list.ts';
+import { runReader, runStatus } from './run-list.ts';
 import type { Runtime } from './runtime.ts';
 
 export type RunningJob = Awaited<ReturnType<typeof jobsOf>>[number];
 export type OverviewView = Awaited<ReturnType<Overview['view']>>;
 export type TargetView = OverviewView['targets'][number];
+export type RunView = NonNullable<Awaited<ReturnType<typeof runView>>>;
 
 const [stripRuns, mostJobs, mostOverdue] = [30, 20, 10];
 /** Age after which items are counted even if no run has changed them, and the share of the time that this may take. */
@@ -139,3 +141,25 @@ export const jobsOf = async ({ queues }: Pick<Runtime, 'queues'>, portal: string
     const steps = Object.entries(trace.going).map(([item, now]) => ({ item, step: trace.steps[item] ?? '', ...now }));
     return [{ portal, ...rest, steps, since: job.processedOn ?? 0 }];
   });
+
+/** A run; null for an unknown one. `jobs` and `pause`, the portal while that is paused, are those of an open one. */
+export const runView = async (runtime: Runtime, runId: string) => {
+  const { runs, gate, plans, pauses } = runtime;
+  const [waiting, run] = await Promise.all([gate.find(runId), runStatus(runtime, runId)]);
+  const target = run.target || (waiting && targetName(waiting.target));
+  if (!target) return null;
+  const { portal } = targetOfName(target);
+  const isOpen = run.endedAt === null;
+  const [causes, held, log, remarks, jobs, pause] = await Promise.all([
+    isOpen ? runs.failures(runId, 20).then((failed) => causesOf(failed)) : runs.causes(runId),
+    plans.held(),
+    runs.log(runId),
+    runs.remarks(runId),
+    isOpen ? jobsOf(runtime, portal) : [],
+    isOpen ? pauses.state(portal) : null,
+  ]);
+  /** True while somebody has to decide about it. */
+  const isHeld = held.some((other) => other.runId === runId);
+  const own = jobs.filter((job) => job.runId === runId);
+  return { ...run, target, causes, isHeld, remarks, log, jobs: own, pause: pause && portal };
+};

@@ -30,7 +30,6 @@ export type TableRecipe = z.infer<typeof tableRecipeSchema>;
 /** True for files that the datastore imports. */
 export const isTabular = (name: string): boolean => /\.(csv|tsv)$/i.test(name);
 
-/** Endings of files that are converted to CSV automatically. */
 const convertible = /(?:\.(?:csv|tsv|ndjson|jsonl|json)\.gz|\.(?:zip|xls[xm]|ndjson|jsonl|json|geojson))$/i;
 
 /** True for files that are converted to CSV even without steps. */

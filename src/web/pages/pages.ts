@@ -4,14 +4,12 @@ import { setImmediate } from 'node:timers/promises';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { InterruptedError, machineFault, NotFoundError, SluiceError } from '../../model/errors.ts';
 import { isBelow, kindOfKey } from '../../model/key.ts';
-import { targetName, targetOfName } from '../../model/redis-keys.ts';
-import { causesOf, type ReportItem, type StoredReport } from '../../model/report.ts';
+import type { ReportItem, StoredReport } from '../../model/report.ts';
 import { versionsOf } from '../../model/table-history.ts';
 import { waitingFile } from '../../service/inboxes.ts';
 import { entriesWhere, findItems, itemViews } from '../../service/items.ts';
-import { jobsOf, pausesOf, type RunningJob } from '../../service/overview.ts';
+import { jobsOf, pausesOf, type RunningJob, runView } from '../../service/overview.ts';
 import { type ReportFormat, reportFormats } from '../../service/report-formats.ts';
-import { runStatus } from '../../service/run-list.ts';
 import type { Runtime } from '../../service/runtime.ts';
 import { clientAddress, isOwnOrigin } from '../../util/connections.ts';
 import { html, type Part } from '../../util/html.ts';
@@ -24,7 +22,7 @@ import { itemPage, mostResources } from './item.ts';
 import { type Act, actLink, formOf, noAct, type Page, parameterOf, send } from './layout.ts';
 import { isToken, Logins, loginPath, loginRoutes } from './login.ts';
 import { itemForReaders, itemViewForReaders, overviewForReaders, pauseForReaders, runForReaders } from './reader.ts';
-import { itemsPerPage, type RunView, runItemsPage, runPage, runsPage } from './run.ts';
+import { itemsPerPage, runItemsPage, runPage, runsPage } from './run.ts';
 import { uploadHtml, uploadRoute } from './upload.ts';
 
 const icon = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><path d="M1 11c2-2 3-2 5 0s3 2 5 0 3-2 4-1M4 2v6M8 2v6M12 2v6" fill="none" stroke="#3b82c4" stroke-width="1.8" stroke-linecap="round"/></svg>`;
@@ -156,7 +154,9 @@ const readRoutes = (app: FastifyInstance, tools: ActionTools): void => {
     return send(reply, runsPage(name, runs, actOf(request)));
   });
   app.get('/run/:runId', async (request, reply) => {
-    const view = await runView(runtime, pathPart(request, 'runId'));
+    const runId = pathPart(request, 'runId');
+    const view = isRunId(runId) ? await runView(runtime, runId) : null;
+    if (view === null) throw unknown('no such run is known');
     const given = { now: Date.now(), act: actOf(request) };
     return send(reply, runPage(request.session ? view : runForReaders(view), given));
   });
@@ -268,24 +268,4 @@ const reportOf = async ({ runs }: Runtime, runId: string): Promise<StoredReport>
   const report = isRunId(runId) ? await runs.report(runId) : null;
   if (report) return report;
   throw unknown('no report of such a run is kept');
-};
-
-const runView = async (runtime: Runtime, runId: string): Promise<RunView> => {
-  const { runs, gate, plans, pauses } = runtime;
-  if (!isRunId(runId)) throw unknown('no such run is known');
-  const [waiting, run] = await Promise.all([gate.find(runId), runStatus(runtime, runId)]);
-  const target = run.target || (waiting && targetName(waiting.target));
-  if (!target) throw unknown('no such run is known');
-  const { portal } = targetOfName(target);
-  const [causes, held, log, remarks, jobs, paused] = await Promise.all([
-    run.endedAt === null ? runs.failures(runId, 20).then((failed) => causesOf(failed)) : runs.causes(runId),
-    plans.held(),
-    runs.log(runId),
-    runs.remarks(runId),
-    run.endedAt === null ? jobsOf(runtime, portal) : [],
-    run.endedAt === null ? pauses.state(portal) : null,
-  ]);
-  const isHeld = held.some((other) => other.runId === runId);
-  const own = jobs.filter((job) => job.runId === runId);
-  return { ...run, target, causes, isHeld, remarks, log, jobs: own, pause: paused && portal };
 };

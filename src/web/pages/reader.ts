@@ -4,8 +4,7 @@ import { errorCodes } from '../../model/errors.ts';
 import { type LedgerEntry, newEntry } from '../../model/ledger-entry.ts';
 import type { Reason } from '../../model/report.ts';
 import type { ItemView } from '../../service/items.ts';
-import type { OverviewView } from '../../service/overview.ts';
-import type { RunView } from './run.ts';
+import type { OverviewView, RunView } from '../../service/overview.ts';
 
 /** What the code of a reason means in general. */
 const plainReason = ({ code }: Reason): Reason => ({

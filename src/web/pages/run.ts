@@ -3,7 +3,7 @@ import { canRetry, fateOf, fatesText, itemFates } from '../../model/item-state.t
 import { paceText } from '../../model/moved.ts';
 import { targetOfName } from '../../model/redis-keys.ts';
 import type { Cause, ReportItem } from '../../model/report.ts';
-import type { RunningJob } from '../../service/overview.ts';
+import type { RunView } from '../../service/overview.ts';
 import { markOf, markWords, type RunStatus } from '../../service/run-list.ts';
 import { type Html, html, momentHtml, type Part } from '../../util/html.ts';
 import { countText, plural } from '../../util/plural.ts';
@@ -22,18 +22,6 @@ import {
   runsPath,
   tableHtml,
 } from './layout.ts';
-
-export interface RunView extends RunStatus {
-  /** What workers are doing for it. */
-  jobs: RunningJob[];
-  /** The portal while that is paused. */
-  pause: string | null;
-  causes: Cause[];
-  /** True while somebody has to decide about it. */
-  isHeld: boolean;
-  remarks: string[];
-  log: string[];
-}
 
 export const runPage = (view: RunView, { now, act }: { now: number; act: Act }): Page => {
   const { runId, target, startedAt, endedAt, reason, isHeld } = view;

@@ -12,9 +12,9 @@ import { itemPath, type Session, tokenField } from './layout.ts';
 import { isToken } from './login.ts';
 
 /** The form for an item whose file was set aside. The token comes first: what comes without it is not read. */
-export const uploadHtml = (key: string, session: Session | null): Html =>
+export const uploadHtml = (key: string, session: Session): Html =>
   html`<form action="${itemPath(key).replace('/item/', '/drop/')}" method="post" enctype="multipart/form-data">
-${tokenField(session?.token ?? '')}
+${tokenField(session.token)}
 <p><label for="file">Upload the fixed file, which is published as if it was dropped again</label><br>
 <input type="file" id="file" name="file" required> <button class="main">Upload</button></p>
 </form>`;
