@@ -29,15 +29,11 @@ interface LogState {
 }
 
 /** Where the changes of a version wait for the log that lists them. */
-const changesPath = ({ deps, target }: Pick<LogState, 'deps' | 'target'>, uuid: string, sum: string): string =>
+const changesPath = ({ deps, target }: LogState, uuid: string, sum: string): string =>
   join(deps.settings.changeLogsDir, target.item.portal, `${uuid}.${sum}.json`);
 
 /** Keeps what a new version of a table changes, until it is live and listed. */
-export const keepChanges = async (
-  state: Pick<LogState, 'deps' | 'target' | 'wish'>,
-  sha256: string,
-  changes: RowChanges,
-): Promise<void> => {
+export const keepChanges = async (state: LogState, sha256: string, changes: RowChanges): Promise<void> => {
   const path = changesPath(state, state.wish.uuid, sumOf({ sha256 }));
   await makeFolder(dirname(path), 0o700);
   await writeDurably(path, JSON.stringify(changes));

@@ -63,22 +63,20 @@ export interface ResourceState {
 /** Does what a resource needs and gives what is known then; the same where it needs nothing. */
 export type ResourceStep = (state: ResourceState) => Promise<ResourceState>;
 
-type LocalFile = Pick<ResourceState, 'wish' | 'source' | 'prepared'>;
-
 export const sentAgain = 'this file is sent again once it or its manifest entry changes, or by `sluice retry`';
 
 /** The file that is sent; null before it exists, for links, and where the current version was not fetched again. */
-export const sentFile = ({ wish, source, prepared }: LocalFile): SentFile | null => {
+export const sentFile = ({ wish, source, prepared }: ResourceState): SentFile | null => {
   if (prepared) return prepared;
   return source && wish.source.kind === 'file' ? { path: wish.source.path, name: wish.source.name, source } : null;
 };
 
 /** The shape that the table of the sent file should have. */
-export const shapeOf = (state: LocalFile, table: SoundTable, signal: AbortSignal): TableShape =>
+export const shapeOf = (state: ResourceState, table: SoundTable, signal: AbortSignal): TableShape =>
   shapeOfTable(sentFile(state)?.path ?? '', table, signal);
 
 /** True when rows are to be imported: an archive or JSON file without a table is sent unchanged, without rows. */
-export const importsRows = ({ wish, prepared }: LocalFile): boolean =>
+export const importsRows = ({ wish, prepared }: ResourceState): boolean =>
   wish.source.kind === 'file' && wantsImport(wish) && (prepared === null || isTabular(prepared.name));
 
 /** True when the file of the job is known to be one that the portal cannot import, or that is held. */

@@ -73,7 +73,7 @@ const withChangeLog = (item: PlanFileItem, all: readonly PlanFileItem[], { entri
 
 /** The plan with the changes of each update, field by field. */
 export const withChanges = (plan: PlannedDataset, wish: DatasetWish, { entries, sent }: KnownState): PlannedDataset => {
-  const explained = <T extends PlanFileItem>(item: T, node: UpdatedNode | undefined): T =>
+  const explained = <T extends PlanFileItem>(item: T, node: Wish | undefined): T =>
     node && item.actions.includes('update')
       ? { ...item, changes: updateChanges(sent.get(item.key) ?? null, node, entries.get(item.key)) }
       : item;
@@ -104,10 +104,10 @@ const noNeed: Need = { actions: [], why: [] };
 
 const needOf = (why: string, ...actions: PlannedAction[]): Need => ({ actions, why: [why] });
 
-type PlannedWish = Pick<ResourceWish, 'key' | 'title' | 'uuid' | 'published' | 'metadataFingerprint'>;
+type Wish = DatasetWish | ResourceWish;
 
 const planned = (
-  { key, title, uuid, metadataFingerprint: metadata }: PlannedWish,
+  { key, title, uuid, metadataFingerprint: metadata }: Wish,
   entry: LedgerEntry | undefined,
   { actions, why }: Need,
   known: Observed,
@@ -119,10 +119,8 @@ const planned = (
   ...{ bytes: 0, changes: [], sha256: null },
 });
 
-type UpdatedNode = Pick<DatasetWish, 'title' | 'published' | 'fields'>;
-
 /** A removed item returns by its status. */
-const updateChanges = (sent: SentNode | null, wish: UpdatedNode, entry: LedgerEntry | undefined): FieldChange[] => {
+const updateChanges = (sent: SentNode | null, wish: Wish, entry: LedgerEntry | undefined): FieldChange[] => {
   const changes = nodeChanges(sent, wish);
   if (!entry?.removed) return changes;
   const status = wish.published ? [{ field: 'status', from: 0, to: 1 }] : [];
@@ -130,7 +128,7 @@ const updateChanges = (sent: SentNode | null, wish: UpdatedNode, entry: LedgerEn
   return [...orphan, ...status, ...changes.filter(({ field }) => field !== 'status')];
 };
 
-const nodeNeed = (wish: PlannedWish, entry: LedgerEntry | undefined, known: Observed): Need => {
+const nodeNeed = (wish: Wish, entry: LedgerEntry | undefined, known: Observed): Need => {
   if (!entry?.nid) return needOf('not on the portal yet', 'create');
   if (entry.removed) return needOf('it was removed and is in the manifest again', 'update');
   const row = rowOf(known, entry);
@@ -219,7 +217,7 @@ const fileNeed = (
 type FieldChange = PlanFileItem['changes'][number];
 
 /** Changes from what was sent last (null: not known) to what is wanted. */
-export const nodeChanges = (sent: SentNode | null, wish: UpdatedNode): FieldChange[] => {
+export const nodeChanges = (sent: SentNode | null, wish: SentNode): FieldChange[] => {
   const all = { title: wish.title, ...wish.fields };
   if (!sent) return Object.entries(all).map(([field, to]) => ({ field, to: plain(to) }));
   const changes: FieldChange[] = [];
