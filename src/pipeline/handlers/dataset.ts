@@ -112,12 +112,12 @@ const publish = async (dataset: Dataset): Promise<void> => {
   const isNew = !before?.nid;
   // Groups reach resources by an update of the dataset, and may be refused: then a draft comes first.
   const isDraft = isNew && (itemsOfField(work.wish.fields.og_group_ref) ?? []).length > 0;
-  const first = { links: null, linksByList, isDraft: linksByList, isFinal: false };
   // Where resources refer to their dataset, the dataset comes first.
   const isChecked = linksByList && !isDraft;
   await runner.run(key, async (item) => {
     if (isNew && work.resources.length === 0 && (await isLeftOut(dataset, item))) return;
-    await (isChecked ? checkNode(dataset, item) : publishNode(dataset, item, first));
+    if (isChecked) await checkNode(dataset, item);
+    else await publishNode(dataset, item, { links: null, linksByList, isFinal: false });
   });
   if (runner.unfinished.has(key)) return;
   const reason = work.frozen ? null : runner.failureOf(key);
@@ -256,8 +256,6 @@ interface NodeMode {
   links: string[] | null;
   /** True: the list is written with the node. False: the resources refer to the dataset, and the list is only completed. */
   linksByList: boolean;
-  /** True: the node stays a draft until its list is written. */
-  isDraft?: boolean;
   /** False: more of its resources will get nodes, so the item stays open. */
   isFinal: boolean;
 }
@@ -266,7 +264,8 @@ interface NodeMode {
 const publishNode = async (dataset: Dataset, item: Item, mode: NodeMode): Promise<void> => {
   const { work } = dataset;
   const { target, entry: before, wish: wanted } = await wantedNode(dataset, item);
-  const wish = mode.isDraft ? { ...wanted, published: false } : wanted;
+  // A new one that lists its resources is a draft until its list is written.
+  const wish = mode.links === null && mode.linksByList ? { ...wanted, published: false } : wanted;
   const needsLinks = mode.links !== null && before.links?.join() !== mode.links.join();
   // Before resources refer to it, the node is checked: it may no longer be ours.
   const isReferredTo = mode.links === null && !mode.linksByList;

@@ -171,12 +171,10 @@ const remarksOf = (order: ExportOrder, totals: ExportTotals): string[] => {
   ];
 };
 
+type Ended = Pick<ReportItem, 'outcome'> & Partial<ReportItem>;
+
 /** The report line of a dataset or resource; `node` is null for one that could not be read. */
-const lineOf = (
-  key: string,
-  node: ExportedNode | null,
-  ended: Pick<ReportItem, 'outcome'> & Partial<ReportItem>,
-): ReportItem =>
+const lineOf = (key: string, node: ExportedNode | null, ended: Ended): ReportItem =>
   reportItem({
     key,
     nid: node?.nid ?? null,
@@ -189,7 +187,7 @@ const lineOf = (
 const linesOf = (manifest: string, view: DatasetView, outcome: 'done' | 'unchanged'): ReportItem[] => {
   const { folder, record } = view;
   const findings = findingsOf(view);
-  const endOf = (name: string | null): Pick<ReportItem, 'outcome'> & Partial<ReportItem> => ({
+  const endOf = (name: string | null): Ended => ({
     outcome,
     actions: outcome === 'done' ? [record.removed === null ? 'exported' : 'marked as removed'] : [],
     warnings: findings.flatMap(({ resource, message }) => (resource === name ? [message] : [])),

@@ -34,9 +34,8 @@ export const proveHandler = (shared: HandlerDeps): Handler<'prove'> => ({
   failed: async (job, reason, error) => {
     const deps = forJob(shared, job);
     const runner = new ItemRunner(deps, job);
-    const reasons = error instanceof UnfinishedItemsError ? error.items : new Map<string, unknown>();
     for (const key of await deps.runs.phases.tables(job.data.runId, job.data.group)) {
-      const own = reasons.get(key);
+      const own = error instanceof UnfinishedItemsError ? error.items.get(key) : undefined;
       await runner.fail(key, own === undefined ? reason : reasonOf(own));
     }
   },
