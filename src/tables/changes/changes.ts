@@ -213,6 +213,7 @@ const rowsOf = (of: Compared, rows: number): { set: RowSet; before: number } | n
   };
   old.read((scanner, from) => {
     hashRows(side, scanner, from);
+    set.touch(hashes, scanner.rows - from, fieldsEach);
     for (let at = 0; at < (scanner.rows - from) * fieldsEach && !set.isFull; at += fieldsEach) put(at);
     return isUnique && !set.isFull;
   });
@@ -248,6 +249,7 @@ const compared = (of: Compared, rows: number): Counted | null => {
   };
   now.read((scanner, from) => {
     hashRows(side, scanner, from);
+    set.touch(hashes, scanner.rows - from, fieldsEach);
     for (let row = from; row < scanner.rows; row++) look(scanner, row, (row - from) * fieldsEach);
     return isUnique;
   });

@@ -13,6 +13,7 @@ const [print, content, number, fields] = [0, 1, 2, 3];
 export class RowSet {
   readonly #slots: Int32Array;
   #left: number;
+  #touched = 0;
 
   /** `rows`: the most that it takes. */
   constructor(rows: number) {
@@ -24,10 +25,19 @@ export class RowSet {
     return this.#left <= 0;
   }
 
+  /** Reads where rows with these hashes, one of so many numbers each, are looked for: memory is then waited for once. */
+  touch(hashes: Int32Array, count: number, each: number): void {
+    for (let at = 0; at < count * each; at += each) this.#touched ^= this.#slots[this.#begin(hashes[at] ?? 0)] ?? 0;
+  }
+
+  #begin(place: number): number {
+    return Math.floor((place >>> 0) * (this.#slots.length / fields / 0x1_0000_0000)) * fields;
+  }
+
   /** The slot of a row, or the one that it can have, as a number below 0. */
   find(place: number, kept: number): number {
     const slots = this.#slots;
-    let slot = Math.floor((place >>> 0) * (slots.length / fields / 0x1_0000_0000)) * fields;
+    let slot = this.#begin(place);
     for (;;) {
       if (slots[slot + number] === 0) return ~slot;
       if (slots[slot + print] === kept) return slot;
