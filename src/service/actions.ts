@@ -61,17 +61,15 @@ type TargetKeys<Keys = string[]> = { target: KnownTarget; keys: Keys };
 
 /** Null keys: all of the target. */
 const failedKeys = async (runtime: Runtime, what: Retried): Promise<TargetKeys<string[] | null>[]> => {
-  if (!('code' in what)) return what.of.includes('/') ? targetsOfKey(runtime, what.of) : keysOfRun(runtime, what.of);
-  const targets = await runtime.targetsOfManifest(what.manifest);
-  if (targets.length === 0)
+  if ('code' in what) {
+    const targets = await runtime.targetsOfManifest(what.manifest);
+    if (targets.length > 0) return keysWhere(runtime, targets, ({ reason }) => reason?.code === what.code);
     throw new NotFoundError(`manifest "${what.manifest}" has not run yet`, { hint: '`sluice status` lists them' });
-  return keysWhere(runtime, targets, ({ reason }) => reason?.code === what.code);
-};
-
-const targetsOfKey = async (runtime: Runtime, key: string): Promise<TargetKeys[]> => {
-  const targets = await runtime.targetsOfKey(key);
-  if (targets.length > 0) return targets.map((target) => ({ target, keys: [key] }));
-  throw new NotFoundError(`no key "${key}" is known`, { hint: await keysHint(runtime, key) });
+  }
+  if (!what.of.includes('/')) return keysOfRun(runtime, what.of);
+  const targets = await runtime.targetsOfKey(what.of);
+  if (targets.length > 0) return targets.map((target) => ({ target, keys: [what.of] }));
+  throw new NotFoundError(`no key "${what.of}" is known`, { hint: await keysHint(runtime, what.of) });
 };
 
 /** The keys of each target that are meant, without targets that have none. */

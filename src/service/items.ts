@@ -26,9 +26,7 @@ export const countStates = async ({ ledger }: Pick<Runtime, 'ledger'>, target: T
 };
 
 /** An entry of the ledger, and the portal it is on. */
-export interface KnownEntry extends LedgerEntry {
-  portal: string;
-}
+export type KnownEntry = LedgerEntry & { portal: string };
 
 export const inOrder = (entries: Iterable<LedgerEntry>, { portal }: Target): KnownEntry[] =>
   [...entries].sort((a, b) => byName(a.key, b.key)).map((entry) => ({ ...entry, portal }));

@@ -58,13 +58,12 @@ export const watchManifests = (
   const folders = [...new Set(patterns.map((pattern) => dirname(pattern)))].filter((dir) => !/[*?[{]/.test(dir));
   let timer: NodeJS.Timeout | null = null;
   let turn: Promise<void> = Promise.resolve();
-  const read = (): void => {
-    timer = null;
-    turn = turn.then(changed).catch((err: unknown) => log.error({ err }, 'the manifests could not be read again'));
-  };
   // Throttled, not debounced: later changes do not postpone the read.
   const readSoon = (): void => {
-    timer ??= setTimeout(read, settleMs);
+    timer ??= setTimeout(() => {
+      timer = null;
+      turn = turn.then(changed).catch((err: unknown) => log.error({ err }, 'the manifests could not be read again'));
+    }, settleMs);
   };
   const watcher = watch(folders, { depth: 0, ignoreInitial: true });
   watcher.on('all', (_event, path) => {

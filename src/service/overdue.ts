@@ -1,5 +1,6 @@
 // Overdue items in words: since when, why, and what to do.
 import type { Config } from '../config/config.ts';
+import { manifestOfKey } from '../model/key.ts';
 import { targetOfName } from '../model/redis-keys.ts';
 import { liveWorkers } from '../queue/heartbeat.ts';
 import { whyNotFired } from '../queue/schedules.ts';
@@ -32,13 +33,11 @@ export interface Expected extends Pick<Overdue, 'kind' | 'manifest' | 'portal' |
 
 export const expectedIn = (member: string): Expected => {
   const [kind, first = '', second = '', third = ''] = member.split(' ');
-  if (kind === 'worker') {
-    return { kind, manifest: null, portal: null, key: null, name: `the process ${third} (${first}) on ${second}` };
-  }
-  if (kind === 'inbox') return { kind, manifest: first, portal: null, key: null, name: `the inbox of ${first}` };
-  if (kind === 'data') {
-    return { kind, manifest: second.split('/')[0] ?? '', portal: first, key: second, name: `new data of ${second}` };
-  }
+  const none = { manifest: null, portal: null, key: null };
+  if (kind === 'worker') return { ...none, kind, name: `the process ${third} (${first}) on ${second}` };
+  if (kind === 'inbox') return { ...none, kind, manifest: first, name: `the inbox of ${first}` };
+  if (kind === 'data')
+    return { kind, manifest: manifestOfKey(second), portal: first, key: second, name: `new data of ${second}` };
   const target = { ...targetOfName(first), key: null };
   if (kind === 'schedule') return { kind, ...target, name: `the schedule of ${first}` };
   if (kind === 'success') return { kind, ...target, name: `a successful run of ${first}` };

@@ -35,14 +35,10 @@ export const planWriter = (
       const dropped = resources.flatMap(({ wish: { key, source } }) =>
         source.kind === 'file' && source.claim !== undefined ? [{ claim: source.claim, key }] : [],
       );
-      const open = datasets.map(({ wish }, at) => ({
-        set: keys.runOpen(runId),
-        member: wish.key,
-        score: counts.datasets + at,
-      }));
+      const set = keys.runOpen(runId);
       for (const write of [
         ...[...datasets, ...resources].map((work) => field(keys.runWork(runId), work.wish.key, work)),
-        ...open,
+        ...datasets.map(({ wish }, at) => ({ set, member: wish.key, score: counts.datasets + at })),
         ...settled.map((item) => field(keys.runLines(runId), item.key, item)),
         ...[...claims, ...dropped].map((drop) => field(keys.runDrops(runId), drop.claim, drop)),
       ]) {
