@@ -20,7 +20,7 @@ const named = 3;
 /** Collects the limits that planned items exceed. */
 export class TargetLimits {
   readonly #portal: Portal;
-  readonly #keys = new Map<string, string[]>();
+  readonly #found: { limit: string; key: string }[] = [];
   readonly #groups = new Map<string, boolean>();
 
   constructor(portal: Portal) {
@@ -40,14 +40,14 @@ export class TargetLimits {
   }
 
   remarks(): string[] {
-    return [...this.#keys].map(([limit, keys]) => {
-      const more = keys.length > named ? ` and ${keys.length - named} more` : '';
-      return `${limit}: ${keys.slice(0, named).join(', ')}${more}`;
+    return [...Map.groupBy(this.#found, ({ limit }) => limit)].map(([limit, found]) => {
+      const keys = found.slice(0, named).map(({ key }) => key);
+      return `${limit}: ${keys.join(', ')}${found.length > named ? ` and ${found.length - named} more` : ''}`;
     });
   }
 
   #add(limit: string, key: string): void {
-    this.#keys.set(limit, [...(this.#keys.get(limit) ?? []), key]);
+    this.#found.push({ limit, key });
   }
 
   #addForm({ key, published, fields }: DatasetWish | ResourceWish): void {

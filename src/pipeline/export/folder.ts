@@ -79,10 +79,7 @@ export const openWhole = async (path: string) => {
   };
 };
 
-export const writeWhole = async (
-  path: string,
-  chunks: AsyncIterable<Uint8Array | string> | Iterable<string>,
-): Promise<Written> => {
+export const writeWhole = async (path: string, chunks: AsyncIterable<Uint8Array | string> | Iterable<string>) => {
   await using file = await openWhole(path);
   for await (const chunk of chunks) await file.write(chunk);
   return await file.end();

@@ -69,10 +69,7 @@ interface SummaryOptions {
 }
 
 /** Writes catalogues, manifest and findings, each where it differs, and counts and verifies what is in the folder. */
-export const writeSummary = async (
-  root: string,
-  { name, portal, findings, onDataset }: SummaryOptions,
-): Promise<ExportTotals> => {
+export const writeSummary = async (root: string, { name, portal, findings, onDataset }: SummaryOptions) => {
   const counts = { datasets: 0, resources: 0, files: 0, bytes: 0, removed: 0 };
   const totals: ExportTotals = { ...counts, findings: [...findings], missing: [] };
   // A resource of several datasets is one node.
