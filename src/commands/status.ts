@@ -95,23 +95,18 @@ const findPlanned = async (runtime: Runtime, key: string): Promise<Waiting | nul
   return { what: key, title: entry.title, state: 'publishing', manifest, portal, runId, since: null, why };
 };
 
-/** A file of a watched folder that is not published yet, none for null. */
-const waitingAs = async (what: string, file: ReturnType<typeof waitingFile>): Promise<Waiting[]> => {
-  const waiting = await file;
-  return waiting ? [{ what, ...waiting }] : [];
-};
-
 /** Newer files: the one that was asked for, else those of the items. What a guard holds says itself that it waits in the spool. */
 const newerFiles = async (runtime: Runtime, what: string, path: string, found: KnownEntry[]): Promise<Waiting[]> => {
-  const asked = found.some(isGuarded) ? [] : await waitingAs(what, waitingFile(runtime, { path }));
-  if (asked.length > 0) return asked;
+  const asked = found.some(isGuarded) ? null : await waitingFile(runtime, { what, path });
+  if (asked) return [asked];
   const items = new Map(found.slice(0, shownInFull).map((entry) => [entry.key, entry]));
-  return (await Promise.all(items.values().map((item) => waitingAs(item.key, waitingFile(runtime, item))))).flat();
+  const files = await Promise.all(items.values().map((item) => waitingFile(runtime, item)));
+  return files.filter((file) => file !== null);
 };
 
 /** A key that is not published yet may be in a run, and an unknown file in a watched folder. */
 const explainUnknown = async (runtime: Runtime, what: string, path: string): Promise<View> => {
-  const waiting = (await findPlanned(runtime, what)) ?? (await waitingAs(what, waitingFile(runtime, { path })))[0];
+  const waiting: Waiting | null = (await findPlanned(runtime, what)) ?? (await waitingFile(runtime, { what, path }));
   if (!waiting) {
     throw new NotFoundError(`no key, file or title matches "${what}"`, {
       hint: `${await keysHint(runtime, what)}; a file is known once its manifest was published or its folder is watched`,

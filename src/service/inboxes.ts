@@ -159,7 +159,7 @@ const isForInbox = (dropped: string): boolean => ['file', 'left'].includes(anyPl
 const takenText =
   'not live yet: taken from the inbox\n-> `sluice runs` shows its run; if that was cancelled, `sluice run-now` publishes the file';
 
-type Wanted = { path: string } | Pick<LedgerEntry, 'key' | 'sourcePath'>;
+type Wanted = { what: string; path: string } | Pick<LedgerEntry, 'key' | 'sourcePath'>;
 
 /** The path in a watched folder; null where the folder is none for it. */
 const placeIn = (folder: string, manifest: string, of: Wanted): string | null => {
@@ -170,11 +170,11 @@ const placeIn = (folder: string, manifest: string, of: Wanted): string | null =>
 
 /** A file of a watched folder that is not published yet, by its path, or newer than that of an item; null for none. */
 export const waitingFile = async (runtime: Runtime, of: Wanted) => {
-  const key = 'key' in of ? of.key : null;
+  const [what, key] = 'key' in of ? [of.key, of.key] : [of.what, null];
   for (const { folder, manifest, left, settling, settleMs } of await readInboxViews(runtime)) {
     const dropped = placeIn(folder, manifest, of);
     if (dropped === null) continue;
-    const waiting = { manifest, portal: null, runId: null, since: null };
+    const waiting = { what, manifest, portal: null, runId: null, since: null };
     const ignored = left.find(({ path }) => path === dropped);
     if (ignored)
       return { ...waiting, state: 'ignored' as const, why: `not live: ignored in the inbox: ${ignored.reason}` };
@@ -183,9 +183,10 @@ export const waitingFile = async (runtime: Runtime, of: Wanted) => {
     const claimed = claims.findLast((claim) => claim.dropped === dropped);
     if (claimed) return { ...waiting, state: 'in progress' as const, since: claimed.claimedAt, why: takenText };
     const seen = settling.find((file) => file.path === dropped || file.key === key);
-    if (!seen && !isForInbox(dropped)) continue;
-    // What a view of a second ago has seen may have been taken since.
-    if (!statSync(join(folder, seen?.path ?? dropped), { throwIfNoEntry: false })?.isFile()) continue;
+    const path = seen?.path ?? dropped;
+    const isThere = isForInbox(path) && statSync(join(folder, path), { throwIfNoEntry: false })?.isFile();
+    // What a view of a second ago has seen may have been taken since; of a path that means it is being recorded.
+    if (!isThere && (!seen || key !== null)) continue;
     const why = `not live yet: waiting until the file is complete: unchanged for ${durationWords(settleMs)}`;
     return { ...waiting, state: 'settling' as const, since: seen?.since ?? null, why };
   }
