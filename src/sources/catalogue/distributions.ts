@@ -176,8 +176,9 @@ interface Target {
 /** Where a distribution points to, or why that cannot be published; null, with a remark, where it points nowhere. */
 const targetOf = (item: Record<string, unknown>, tools: DistributionTools): Target | { fault: string } | null => {
   const [key, other] = (['downloadURL', 'accessURL'] as const).filter((each) => !isNothing(item[each]));
-  const service = key === undefined ? endpointOf(item.accessService) : null;
-  if (key === undefined && service === null) {
+  const [service] = listOf(item.accessService);
+  const [endpoint] = key === undefined && isObject(service) ? textsOf(service.endpointURL) : [];
+  if (key === undefined && endpoint === undefined) {
     tools.remark('distribution', 'left out: it has neither downloadURL nor accessURL');
     return null;
   }
@@ -187,7 +188,7 @@ const targetOf = (item: Record<string, unknown>, tools: DistributionTools): Targ
   const beside = `not published in addition to ${key === 'accessURL' ? 'an accessURL' : 'a downloadURL'}`;
   if (key !== undefined && !isNothing(item.accessService)) tools.remark('distribution.accessService', beside);
   if (textsOf(item[from]).length > 1) tools.remark(`distribution.${from}`, 'only the first of several is published');
-  const text = service ?? addressText(item[from]) ?? '';
+  const text = endpoint ?? addressText(item[from]) ?? '';
   const address = addressOf(text);
   if (address.kind === 'none')
     return { fault: `its ${from} is not a valid address: ${JSON.stringify(text.slice(0, 80))}` };
@@ -198,11 +199,6 @@ const targetOf = (item: Record<string, unknown>, tools: DistributionTools): Targ
   const why = address.kind === 'web' ? 'addresses this long' : `${address.scheme}: addresses`;
   if (!isLink) tools.remark(`distribution.${from}`, `is in the description: portals do not link to ${why}`);
   return { url, isFile: isLink && from === 'downloadURL', isLink };
-};
-
-const endpointOf = (value: unknown): string | null => {
-  const [service] = listOf(value);
-  return isObject(service) ? (textsOf(service.endpointURL)[0] ?? null) : null;
 };
 
 const sourceOf = (item: Record<string, unknown>, { url, isFile }: Target, tools: DistributionTools): ResourceSource => {

@@ -353,10 +353,8 @@ export class Inbox {
 }
 
 /**
- * Writes `content` into the inbox as a new version of the file that was `dropped` there; the ending is that of `name`, and
- * nothing else of it counts. Returns the path in the inbox.
- *
- * @throws SourceRefusedError where the inbox does not take such a file, or a link is in its place
+ * Writes `content` into the inbox as a new version of the file that was `dropped` there, with the ending of `name`. Returns
+ * the path in the inbox. @throws SourceRefusedError where it does not take such a file, or a link is in its place
  */
 export const putIntoInbox = async (
   { drop }: DropManifest,

@@ -58,9 +58,7 @@ export class KeptFiles {
     const { bytes } = file.facts;
     const isTooLarge = bytes > fileBytes || bytes > totalBytes || totalBytes === 0 || fileBytes === 0;
     const isKept = !isTooLarge && (await this.#copy(owner, file));
-    if (former !== null && former !== file.sha256 && (isKept || isTooLarge)) {
-      await this.#remove(this.#path(owner, former));
-    }
+    if (former !== null && former !== file.sha256 && (isKept || isTooLarge)) await this.forget(owner, former);
     return isKept;
   }
 

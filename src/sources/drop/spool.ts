@@ -208,9 +208,8 @@ const stamp = (unixMs: number): string => new Date(unixMs).toISOString().replace
 const versionPattern = /^\d{8}T\d{6}\.\d{3}Z-[0-9a-f]{8}(\.[^.]*)?$/;
 
 /**
- * Moves a claim's file to `target`, a name made of this claim alone, with `note` in a file beside it (written first). Returns
- * the target; null for a file that is neither in the spool nor there, and for one that was written to since its claim: it
- * stays in the spool, and its watcher claims it again.
+ * Moves a claim's file to `target`, a name made of this claim alone, with `note` beside it (written first). Returns the target;
+ * null for a file that is in neither place, and for one that was written to since: it stays, and its watcher claims it again.
  */
 const moveOut = async (
   claim: Claim,

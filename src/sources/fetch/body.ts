@@ -35,7 +35,6 @@ const through = (stream: Duplex): Decoder =>
 /**
  * What decodes a body with that Content-Encoding. Which layers of gzip there are only the bytes tell: servers also
  * declare a gzip file as an encoding of itself (as is usual for `.csv.gz`), or send it compressed once more.
- * `where` begins the message of the error for unknown encodings.
  */
 export const decodersFor = (
   header: string | undefined,
@@ -152,9 +151,8 @@ const isPage = (start: string, isLabelled: boolean): boolean => {
 };
 
 /**
- * The file in an answer, with memory for a few chunks.
- * @throws SourceRefusedError for what is too large, a bomb or a page; SourceUnreachableError for a body that trickles;
- *   what the network or a decoder throws
+ * The file in an answer, with memory for a few chunks. @throws SourceRefusedError for what is too large, a bomb or a page;
+ * SourceUnreachableError for a body that trickles; what the network or a decoder throws
  */
 export async function* fileIn(
   { body, headers }: Pick<Answer, 'body' | 'headers'>,
