@@ -22,6 +22,10 @@ export const answerOf = async <T>(
   }
 };
 
+/** The same of work on the file at `path`. */
+export const answerOfFile = <T>(path: string, work: () => T | Promise<T>): Promise<Answer<T>> =>
+  answerOf(work, (error) => errors.missingSource(path, error));
+
 /** Outside: the value; throws the error as it was in the thread. */
 export const answered = <T>(answer: Answer<T>): T => {
   if ('value' in answer) return answer.value;

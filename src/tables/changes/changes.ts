@@ -1,12 +1,11 @@
 // What changed between two versions of a table, row by row, found in a worker thread. Both are read as streams, the old one
 // once more where examples of its rows are shown.
-import { missingSource } from '../../model/errors.ts';
 import type { RowChanges } from '../../model/row-changes.ts';
 import type { Cancellable } from '../../util/worker-pool.ts';
 import { has } from '../scan/byte-class.ts';
 import type { CellScanner } from '../scan/cell-scanner.ts';
 import { kindOf, valueKinds } from '../scan/value-kind.ts';
-import { type Answer, answerOf, inThreads } from '../thread-answer.ts';
+import { type Answer, answerOfFile, inThreads } from '../thread-answer.ts';
 import { RowSet } from './row-set.ts';
 import { type Version, VersionReader } from './version-reader.ts';
 
@@ -315,7 +314,4 @@ const compareVersions = (task: Cancellable<CompareTask>): RowChanges => {
 
 /** Worker-thread entry. */
 export const compareFiles = (task: Cancellable<CompareTask>): Promise<Answer<RowChanges>> =>
-  answerOf(
-    () => compareVersions(task),
-    (error) => missingSource(task.after.path, error),
-  );
+  answerOfFile(task.after.path, () => compareVersions(task));

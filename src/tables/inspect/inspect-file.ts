@@ -1,11 +1,10 @@
 // Worker-thread entry: one pass over a file for its sha256 and everything that an inspection finds.
 import { createHash } from 'node:crypto';
-import { missingSource } from '../../model/errors.ts';
 import type { Cancellable } from '../../util/worker-pool.ts';
 import type { GivenReading } from '../scan/dialect.ts';
 import { encodingNamed } from '../scan/encodings.ts';
 import { openTable } from '../scan/open-table.ts';
-import { type Answer, answerOf } from '../thread-answer.ts';
+import { type Answer, answerOfFile } from '../thread-answer.ts';
 import { byPlace, verdictOf } from './finding.ts';
 import { type Inspected, tableInspection } from './inspection.ts';
 
@@ -62,7 +61,4 @@ const undecided = (first: Inspection): Inspection => {
 };
 
 export const checkFile = (task: Cancellable<CheckTask>): Promise<Answer<Inspection>> =>
-  answerOf(
-    () => inspectFile(task),
-    (error) => missingSource(task.path, error),
-  );
+  answerOfFile(task.path, () => inspectFile(task));

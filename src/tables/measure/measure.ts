@@ -1,9 +1,8 @@
 // What the columns of tables hold, measured in one pass in a worker thread.
-import { missingSource } from '../../model/errors.ts';
 import type { Cancellable } from '../../util/worker-pool.ts';
 import type { CheckTask } from '../inspect/inspect-file.ts';
 import { defaultRowBytes } from '../scan/dialect.ts';
-import { type Answer, answerOf, inThreads } from '../thread-answer.ts';
+import { type Answer, answerOfFile, inThreads } from '../thread-answer.ts';
 import { openDelimited } from '../transform/input/delimited.ts';
 
 type MeasureTask = Pick<CheckTask, 'path' | 'encoding' | 'skipRows'>;
@@ -52,25 +51,22 @@ const take = (column: MeasuredColumn, cell: string): void => {
 
 /** Worker-thread entry. */
 export const measureFile = (task: Cancellable<MeasureTask>): Promise<Answer<MeasuredTable>> =>
-  answerOf(
-    async () => {
-      const encoding = task.encoding === 'utf-8' ? undefined : task.encoding;
-      const table = await openDelimited({ ...task, encoding, rowBytes: defaultRowBytes }, []);
-      const columns = table.columns.map((name): MeasuredColumn => {
-        return { name, kind: 'empty', empty: 0, least: null, most: null };
-      });
-      let rows = 0;
-      try {
-        for await (const batch of table.batches)
-          for (const { cells, fault } of batch) {
-            if (fault !== undefined) throw fault;
-            rows += 1;
-            for (const [at, column] of columns.entries()) take(column, cells[at] ?? '');
-          }
-      } finally {
-        await table.close?.();
-      }
-      return { rows, columns };
-    },
-    (error) => missingSource(task.path, error),
-  );
+  answerOfFile(task.path, async () => {
+    const encoding = task.encoding === 'utf-8' ? undefined : task.encoding;
+    const table = await openDelimited({ ...task, encoding, rowBytes: defaultRowBytes }, []);
+    const columns = table.columns.map((name): MeasuredColumn => {
+      return { name, kind: 'empty', empty: 0, least: null, most: null };
+    });
+    let rows = 0;
+    try {
+      for await (const batch of table.batches)
+        for (const { cells, fault } of batch) {
+          if (fault !== undefined) throw fault;
+          rows += 1;
+          for (const [at, column] of columns.entries()) take(column, cells[at] ?? '');
+        }
+    } finally {
+      await table.close?.();
+    }
+    return { rows, columns };
+  });

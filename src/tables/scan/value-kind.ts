@@ -70,18 +70,16 @@ export const kindOf = (bytes: Buffer, start: number, end: number, mark: number):
   if (start === end) return empty;
   const bits = mark & ~has.quotes;
   const length = end - start;
-  if (bits === has.digit) return integerKind(bytes[start] ?? 0, length);
+  if (bits === has.digit) {
+    if (bytes[start] === zero && length > 1) return leadingZero;
+    return length > longestInteger ? text : integer;
+  }
   if ((bits & never) !== 0 || length > longestValue) return text;
   if ((bits & has.text) !== 0) return letterKind(bytes, start, end, bits);
   if ((bits & has.digit) === 0) return text;
   if (bits === (has.digit | has.sign) && length === 10 && isIsoDate(bytes, start)) return isoDate;
   if (bits === (has.digit | has.point) && isPlainDecimal(bytes, start, end)) return decimalPoint;
   return patternKind(bytes.toString('utf8', start, end));
-};
-
-const integerKind = (first: number, length: number): number => {
-  if (first === zero && length > 1) return leadingZero;
-  return length > longestInteger ? text : integer;
 };
 
 /** Digits with one point that is not the last character, and no zero in front that a number would not have. */
