@@ -22,18 +22,11 @@ export const licenses = {
 
 type License = keyof typeof licenses;
 
-/** An update interval: the code of entity portals, plain words for it, and what others call it. */
-interface Frequency {
-  code: string;
-  words: readonly string[];
-  /** Option of the editing form (recorded-behaviour 8a); null where the form has none. */
-  form: number | null;
-  /** In the list of the European Union, see `euLists`. */
-  eu: string;
-}
-
-/** Every frequency; of two codes with the same integer or entry the first is the usual one. */
-export const frequencies: readonly Frequency[] = [
+/**
+ * Every update interval: the code of entity portals, plain words, the option of editing forms (recorded-behaviour 8a), the
+ * entry in the list of the European Union. Of two codes with the same option or entry the first is the usual one.
+ */
+export const frequencies: readonly { code: string; words: readonly string[]; form: number | null; eu: string }[] = [
   { code: 'R/PT1S', words: ['continuously', 'continuous'], form: 4, eu: 'CONT' },
   { code: 'R/PT1H', words: ['hourly'], form: null, eu: 'HOURLY' },
   { code: 'R/P1D', words: ['daily'], form: 0, eu: 'DAILY' },

@@ -7,15 +7,8 @@ import type { Suggestions } from './suggestions.ts';
 /** Ids of the vocabularies of a default installation, seen on three releases. */
 const usualVocabularies: Readonly<Record<Vocabulary, string>> = { format: '1', tags: '2', dkan_topics: '3' };
 
-/** A name without an id, and where it is in the fields. */
-export interface NewTerm {
-  field: string;
-  /** Position among the items of the field. */
-  index: number;
-  count: number;
-  vocabulary: Vocabulary;
-  name: string;
-}
+/** A name without an id, and where it is in the fields: `index` among the `count` items of the field. */
+export type NewTerm = ReturnType<typeof namedIn>[number];
 
 /** Fields with the ids of their terms: known ones as `{tid, name}`, fresh ones as the portal makes them. */
 export type ResolvedTerms = { fields: NodeFields; fresh: NewTerm[] };
@@ -165,7 +158,7 @@ const idsIn = (state: string | undefined): string[] =>
 
 const keyOf = ({ vocabulary, name }: NewTerm): string => `${vocabulary} ${name}`;
 
-const namedIn = (fields: NodeFields): NewTerm[] =>
+const namedIn = (fields: NodeFields) =>
   Object.entries(fields).flatMap(([field, value]) => {
     const items = itemsOfField(value) ?? [];
     return items.flatMap((item, index) => {
