@@ -24,12 +24,14 @@ export interface DirectManifest {
   of: string;
 }
 
+type Found = { manifests: Manifest[]; direct: DirectManifest[] };
+
 /** The manifests of paths, no two of one name, and those among them that were made for tables and folders. */
 export const manifestsOf = async (
   paths: string[],
   options: { config: Config; isSaved: boolean },
   io: Io,
-): Promise<{ manifests: Manifest[]; direct: DirectManifest[] }> => {
+): Promise<Found> => {
   const direct: DirectManifest[] = [];
   for (const path of paths)
     if (await isData(resolve(io.cwd, path))) direct.push(await directManifest(path, options, io));
@@ -48,11 +50,7 @@ export const manifestsOf = async (
 };
 
 /** A file must not take over the datasets of a manifest of the same name. */
-export const refuseTakenNames = async (
-  runtime: Runtime,
-  manifests: Manifest[],
-  direct: DirectManifest[],
-): Promise<void> => {
+export const refuseTakenNames = async (runtime: Runtime, { manifests, direct }: Found): Promise<void> => {
   for (const { path, of } of direct) {
     const name = manifests.find((manifest) => manifest.path === path)?.name ?? '';
     const own = [path, directPath(runtime.config, name)];

@@ -43,7 +43,7 @@ export const planCommand = async (paths: string[], options: PlanOptions, io: Io)
     });
   }
   const plans = await withRuntime({ config, options, role: 'plan' }, io, async (runtime) => {
-    await refuseTakenNames(runtime, found.manifests, found.direct);
+    await refuseTakenNames(runtime, found);
     const made: PlanFile[] = [];
     for (const manifest of manifests) made.push(await showPlan(runtime, manifest, options, io));
     return made;

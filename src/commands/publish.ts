@@ -27,14 +27,14 @@ export interface PublishOptions extends CommonOptions {
 export const publishCommand = async (paths: string[], options: PublishOptions, io: Io): Promise<number> => {
   if (options.dryRun) return (await import('./plan.ts')).planCommand(paths, options, io); // with what compares portals
   const config = await configOf(options, io);
-  const { direct, manifests } = await manifestsOf(paths, { config, isSaved: options.save === true }, io);
+  const found = await manifestsOf(paths, { config, isSaved: options.save === true }, io);
   return withRuntime({ config, options, role: 'publish' }, io, async (runtime) => {
-    await refuseTakenNames(runtime, manifests, direct);
-    const reports = await publish(runtime, manifests, options, io);
+    await refuseTakenNames(runtime, found);
+    const reports = await publish(runtime, found.manifests, options, io);
     await showReports(reports, options, io);
     if (options.json) return exitCodeOfReports(reports);
     const closing = await Promise.all(reports.map((report) => closingLines(runtime, report)));
-    const made = direct.map((each) => madeLines(each, io.cwd));
+    const made = found.direct.map((each) => madeLines(each, io.cwd));
     for (const line of lines(made, [...new Set(closing.flat())])) say(io, line);
     return exitCodeOfReports(reports);
   });

@@ -99,9 +99,10 @@ const logCommand = async (what: string, options: CommonOptions & { follow?: bool
     for (;;) {
       // A closed run writes its last lines before its job ends.
       const ended = id === runId ? (await runs.phases.phase(runId)) === 'closed' : await runs.isClosed(runId);
-      const more = await runs.log(id, said.length);
-      said.push(...more);
-      if (!options.json) for (const line of more) say(io, line);
+      for (const line of await runs.log(id, said.length)) {
+        said.push(line);
+        if (!options.json) say(io, line);
+      }
       if (said.length === 0 && !options.follow && !ended) warn(io, `nothing yet: run ${runId} has not begun with it`);
       if (!options.follow || ended || io.stop.aborted) break;
       await sleep(300, undefined, { signal: io.stop }).catch(() => undefined);
