@@ -182,17 +182,15 @@ export const cancelRun = async (
   const isHeld = recorded !== null && (await plans.dropHeld(runId));
   if (recorded && (isHeld || (await runs.isClosed(runId))))
     return { run: { runId, ...recorded }, state: isHeld ? 'held' : 'ended' };
+  const known = recorded ?? (await gate.find(runId))?.target;
+  if (!known) throw new NotFoundError(`no run "${runId}" is known`, { hint: '`sluice runs` lists the last runs' });
   // Marked first: a run that leaves the gate meanwhile sees it when it begins.
-  if (!recorded && (await gate.find(runId)) === null) {
-    throw new NotFoundError(`no run "${runId}" is known`, { hint: '`sluice runs` lists the last runs' });
-  }
   await redis.hsetnx(keys.cancelled, runId, Date.now());
   const found = await gate.find(runId);
-  const target = found?.target ?? recorded;
-  if (!target) throw new NotFoundError(`run "${runId}" is no longer known`, { hint: 'see `sluice runs`' });
-  if (found?.waiting) await closeUnbegun(runtime, { runId, ...target }, found.waiting);
+  const run = { runId, ...known };
+  if (found?.waiting) await closeUnbegun(runtime, run, found.waiting);
   else await advancer.advance(runId);
-  return { run: { runId, ...target }, state: 'ending' };
+  return { run, state: 'ending' };
 };
 
 /** Closes a run that waits for another one. */
