@@ -24,9 +24,7 @@ import {
 } from './values.ts';
 import type { WalkedEntry } from './walk.ts';
 
-export interface CatalogueDataset extends DatasetSpec {
-  identifier: string;
-}
+export type CatalogueDataset = DatasetSpec & { identifier: string };
 
 export type EntryNames = ReturnType<typeof namesOf>;
 

@@ -56,12 +56,9 @@ export async function* readLinkedData(
   { isLater = false, longestMs = usualLongestMs, base = null as string | null } = {},
 ): AsyncGenerator<CatalogueEntry, Said> {
   const task = { bytes: await wholeOf(bytes, name, syntax), syntax, base };
-  let answer: LinkedDataAnswer;
-  try {
-    answer = await pool.run(task, undefined, { silenceMs: longestMs });
-  } catch (cause) {
+  const answer = await pool.run(task, undefined, { silenceMs: longestMs }).catch((cause: unknown) => {
     throw endOfThread(cause, name, syntax);
-  }
+  });
   if ('fault' in answer) throw documentFault(name, answer.fault, answer);
   const { entries, said } = answer;
   if (entries.length === 0 && said.parts.length === 0 && !isLater)

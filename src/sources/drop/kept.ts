@@ -11,10 +11,7 @@ import { factsOf, type StatFacts, sameFacts } from './fingerprint.ts';
 /** Where files are kept (absolute, made at first use), and how much; 0 bytes keeps nothing. */
 export type KeptSettings = Config['kept'] & { dir: string };
 
-export interface KeptFor {
-  portal: string;
-  uuid: string;
-}
+export type KeptFor = Record<'portal' | 'uuid', string>;
 
 interface FileToKeep {
   path: string;

@@ -64,8 +64,6 @@ export type Fetched =
 /** An address as messages show it: without its query. */
 export const shown = (url: URL): string => `${url.origin}${url.pathname}${url.search === '' ? '' : '?…'}`;
 
-const transient = new Set([408, 425, 429]);
-
 /** The error for a status without a file. `retryAfter`: milliseconds that the server asked for. */
 export const statusFailure = (
   { where, status, login }: { where: string; status: number; login: string | null },
@@ -73,18 +71,18 @@ export const statusFailure = (
 ): SluiceError => {
   const name = http.STATUS_CODES[status]?.toLowerCase();
   const text = `${where} answered ${status}${name === undefined ? '' : ` (${name})`}`;
-  if (transient.has(status) || status >= 500) {
+  const isTransient = status >= 500 || [408, 425, 429].includes(status);
+  if (isTransient) {
     const pause = retryAfter === undefined ? '' : ` and requested a pause of ${Math.ceil(retryAfter / 1000)} s`;
     return new SourceUnreachableError(`${text}${pause}`, {
       hint: 'the server has a problem or is rate-limiting; sluice retries, after a long pause in the next run',
       retryAfterMs: retryAfter,
     });
   }
-  if (status === 404 || status === 410) {
+  if (status === 404 || status === 410)
     return new SourceMissingError(text, {
       hint: 'the file is gone: correct `url`, or remove the resource from the manifest; what is published stays',
     });
-  }
   if (status === 401 || status === 403 || status === 407) {
     const hint =
       login === null
