@@ -18,8 +18,6 @@ import { type Io, say, stopped, warn } from './io.ts';
 import { publish } from './publish.ts';
 import { aligned, reasonLines } from './text.ts';
 
-const demoManifest = fileURLToPath(new URL('../../jobs/demo.yaml', import.meta.url));
-
 const inboxManifest = `name: inbox
 portal: local
 drop: { folder: inbox, files: "**/*.csv", settle: 500ms }
@@ -63,7 +61,7 @@ const play = async (runtime: Runtime, folder: string, io: Io): Promise<boolean> 
   say(io, `  portal: embedded, with a store of its own in ${folder}`);
 
   say(io, '\n1. Publishing jobs/demo.yaml: three datasets, six tables, one of them faulty on purpose');
-  const manifest = await loadManifest(demoManifest);
+  const manifest = await loadManifest(fileURLToPath(new URL('../../jobs/demo.yaml', import.meta.url)));
   const [first] = await publish(runtime, [manifest], {}, io);
 
   say(io, '2. Dropping one more file into the inbox');

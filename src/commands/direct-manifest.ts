@@ -78,7 +78,9 @@ const directManifest = async (
   const isFolder = (await stat(data)).isDirectory();
   const { files, leftOut } = isFolder ? await filesOf(data, named) : { files: [data], leftOut: [] };
   const name = idOf(isFolder ? basename(data) : stemOf(data));
-  const path = isSaved ? join(await manifestFolder(io.cwd), `${name}.yaml`) : directPath(config, name);
+  const jobs = join(io.cwd, 'jobs');
+  const hasJobs = (await stat(jobs).catch(() => null))?.isDirectory();
+  const path = isSaved ? join(hasJobs ? jobs : io.cwd, `${name}.yaml`) : directPath(config, name);
   const ids = files.map((file) => idOf(stemOf(file)));
   const twice = ids.find((id, at) => ids.indexOf(id) < at);
   if (twice !== undefined) throw noManifest(named, `two of its files would get the id "${twice}"`);
@@ -137,11 +139,6 @@ const noManifest = (named: string, why: string): UsageError =>
   new UsageError(`${named} cannot be published without a manifest: ${why}`, {
     hint: 'write a manifest, see `sluice help manifest`',
   });
-
-const manifestFolder = async (cwd: string): Promise<string> => {
-  const jobs = join(cwd, 'jobs');
-  return (await stat(jobs).catch(() => null))?.isDirectory() ? jobs : cwd;
-};
 
 const writeNew = async (path: string, text: string): Promise<void> => {
   try {

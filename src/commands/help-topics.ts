@@ -143,12 +143,9 @@ export const schemaKeys = (schema: JsonSchema, prefix: string): SchemaKey[] =>
     return [own, ...(member ? schemaKeys(member, `${path}.<name>.`) : schemaKeys(formOf(key), `${path}.`))];
   });
 
-/** Of a value with several forms the one with keys. */
+/** Of a value with several forms the one with keys, but for the form `{file: …}` of a secret, described once for all. */
 const formOf = (schema: JsonSchema): JsonSchema =>
-  schema.anyOf?.find(({ properties }) => properties && !isSecret(properties)) ?? schema;
-
-/** The form `{file: …}` of a secret, which is described once for all. */
-const isSecret = (properties: Record<string, JsonSchema>): boolean => Object.keys(properties).join() === 'file';
+  schema.anyOf?.find(({ properties }) => properties && Object.keys(properties).join() !== 'file') ?? schema;
 
 const text = (value: unknown): string | undefined => (value === undefined ? undefined : flow(value));
 
