@@ -40,10 +40,8 @@ export interface Proof {
 type Broken = Partial<Pick<LedgerEntry, 'links' | 'file' | 'datastore'>>;
 
 /** What is forgotten where a file, or its table, is not what was sent. */
-export const [brokenFile, brokenTable] = [
-  { file: null, datastore: 'pending' },
-  { datastore: 'failed' },
-] as const satisfies Broken[];
+export const brokenFile = { file: null, datastore: 'pending' } as const satisfies Broken;
+export const brokenTable = { datastore: 'failed' } as const satisfies Broken;
 
 interface ProofParts {
   portal: Portal;

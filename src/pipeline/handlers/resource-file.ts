@@ -134,8 +134,6 @@ const needsBytes = (entry: LedgerEntry, wish: ResourceWish, { url }: UrlSource):
   );
 };
 
-const mostReportedRejects = 20;
-
 /** Step `prepare`: makes the table; what an earlier attempt left is removed, never used. @throws as `prepareFile` */
 export const prepareTable: ResourceStep = async (state) => {
   const { deps, wish, source } = state;
@@ -172,7 +170,7 @@ const linesOf = (made: Prepared): string[] => {
   const lines = [...mended.map((line) => `fixed: ${line}`), ...warnings.map((line) => `warning: ${line}`), ...notes];
   if (rejected.rows === 0) return lines;
   const where = rejects === null ? 'left out' : `set aside in ${rejects}`;
-  const examples = rejected.examples.slice(0, mostReportedRejects).map((line) => `  ${line}`);
+  const examples = rejected.examples.map((line) => `  ${line}`);
   return [...lines, `${rejected.rows} bad ${rejected.rows === 1 ? 'row' : 'rows'} ${where}`, ...examples];
 };
 
