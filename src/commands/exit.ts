@@ -53,6 +53,7 @@ const [faultMs, lingerMs, forcedMs] = [5000, 2000, 500];
  */
 export const boundProcess = (report: (line: string) => void) => {
   const [stop, force] = [new AbortController(), new AbortController()];
+  const signals: { stop: AbortSignal; force: AbortSignal } = { stop: stop.signal, force: force.signal };
   const writing = new Set<() => boolean>();
   let faultCode: number | null = null;
 
@@ -90,7 +91,7 @@ export const boundProcess = (report: (line: string) => void) => {
   };
 
   process.on('SIGINT', onSignal).on('SIGTERM', onSignal).on('uncaughtException', onFault);
-  return { stop: stop.signal, force: force.signal, writing, isFaulty: () => faultCode !== null, over };
+  return { ...signals, writing, isFaulty: () => faultCode !== null, over };
 };
 
 /** The working directory. @throws UsageError when it was removed */
