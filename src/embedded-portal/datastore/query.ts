@@ -178,9 +178,11 @@ export const planSearch = (table: TablePointer, wish: SearchWish) => {
     parameters: [...values, taken, offset],
   };
   const counted = by.length === 0 ? from : `(SELECT 1 FROM ${from})`;
+  const matchesAll = where === '' && by.length === 0;
   /** How to count what matches; null where all rows do. */
-  const count: Statement | null =
-    from === 'data' ? null : { sql: `SELECT count(*) AS total FROM ${counted}`, parameters: values };
+  const count: Statement | null = matchesAll
+    ? null
+    : { sql: `SELECT count(*) AS total FROM ${counted}`, parameters: values };
   return { fields, limit: limit === 0 ? 0 : taken, rows, count };
 };
 
