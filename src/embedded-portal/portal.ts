@@ -134,7 +134,7 @@ export type Result = { value: unknown; shape?: ResultShape } | (Partial<Answer> 
 
 /** An operation; without its optional parts it only reads, takes no arguments and no files, and is open to everybody. */
 export interface Operation {
-  /** Where it is called: `POST <name>/<action>`, `POST <name>/<id>/<action>`, `GET <name>/<id>/<relationship>`; absent: by method. */
+  /** `POST <name>/<action>`, `POST <name>/<id>/<action>` or `GET <name>/<id>/<relationship>`; by its method when absent. */
   place?: 'action' | 'targeted' | 'relationship' | undefined;
   /** True when it changes nodes or datastores; counted by the portal. */
   writes?: boolean;

@@ -5,7 +5,7 @@ import { escapeHtml } from '../util/html.ts';
 interface RefusalDetails {
   /** The value to format as body; `[message]` (one-element list) when absent. */
   body?: unknown;
-  /** Sent as it is in place of a formatted body, under the type that was negotiated. Empty for routes and formats that do not exist. */
+  /** Sent as it is in place of a formatted body, under the negotiated type; empty where there is no such route or format. */
   raw?: string;
   /** Replaces the reason phrase that status and message make. */
   reason?: string;

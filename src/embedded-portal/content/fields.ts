@@ -1,4 +1,4 @@
-// The fields of datasets and resources as data (spec 2.1-2.3; values: recorded behaviour 15), and what the body of a node says of them.
+// The fields of datasets and resources as data (spec 2.1-2.3; values: recorded 15), and what a body says of them.
 import { accessLevels, frequencies, licenses } from '../../dataset-api/values.ts';
 import type { StoredFile } from '../store/files.ts';
 import type { FieldItems, NodeType, StoredNode } from '../store/nodes.ts';
@@ -84,7 +84,10 @@ export const resourceFields: readonly Field[] = [
   groups,
 ];
 
-/** The dataset fields as specified: one more than release B; a frequency may be the integer of the form (spec 4.6). */
+/**
+ * The dataset fields as specified: one more than release B has; harvest sources are not nodes of this portal, and a
+ * frequency may also be the integer of the editing form (spec 4.6).
+ */
 export const specifiedDatasetFields: readonly Field[] = datasetFields.flatMap((one) => {
   if (one.name === 'field_license') return [one, field('field_modified_source_date', 'date')];
   if (one.name === 'field_harvest_source_ref') return { ...one, kind: 'group' };

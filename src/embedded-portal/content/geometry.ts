@@ -39,7 +39,7 @@ const centroidOf = (type: string, parts: Point[][]): Point => {
 
 const six = (value: number): string => String(Number(value.toPrecision(6)));
 
-/** What a `field_spatial` item shows beside its text, to six significant digits (recorded behaviour 8); null: no WKT, or too long. */
+/** What a `field_spatial` item shows beside its text, to six digits (recorded behaviour 8); null: no WKT, or too long. */
 export const readWkt = (text: string) => {
   const geometry = text.length > longestWkt ? null : parseWkt(text);
   if (geometry === null) return null;

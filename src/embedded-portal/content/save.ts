@@ -140,7 +140,10 @@ export const renewDatasets = (change: Change, resource: { nid: number; title: st
 
 const otherType: Partial<Record<NodeType, NodeType>> = { dataset: 'resource', resource: 'dataset' };
 
-/** The nodes to write when a node (nid null: a new one) gets these references: those to refer back now, and no more. */
+/**
+ * The other nodes to write when a node (nid null: a new one) gets these references: `added` do not refer back yet, `removed`
+ * are those that it refers to no more.
+ */
 export const otherSides = (
   store: Store,
   { nid, type }: { nid: number | null; type: NodeType },
@@ -155,7 +158,10 @@ export const otherSides = (
   };
 };
 
-/** Writes the references of a node, the way back without new revisions (recorded behaviour 9), and files; returns unused ones. */
+/**
+ * Writes the references of a node, the way back on the other nodes without new revisions there (recorded behaviour 9), and
+ * its files; returns those no longer in use.
+ */
 const link = (change: Change, node: { nid: number; type: NodeType }, changes: FieldChanges): StoredFile[] => {
   const { store, copies } = change;
   // A node that is saved whole brings its references along, also those that the body does not mention.

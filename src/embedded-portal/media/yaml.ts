@@ -1,4 +1,4 @@
-// YAML replies, laid out as those of deployed servers, and YAML bodies: the core schema, with bounds.
+// YAML replies, laid out as those of deployed servers, and YAML bodies: the core schema, with bounds on depth and aliases.
 import {
   CORE_SCHEMA,
   defineScalarTag,

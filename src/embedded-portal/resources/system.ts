@@ -15,7 +15,7 @@ const page = (status: number, title: string, siteName: string): Answer => ({
   body: `<!DOCTYPE html>\n<html lang="en" dir="ltr">\n<head>\n<title>${escapeHtml(title)} | ${escapeHtml(siteName)}</title>\n</head>\n<body>\n<h1>${escapeHtml(title)}</h1>\n</body>\n</html>\n`,
 });
 
-/** The answer in maintenance mode; null for accounts that may go on. The session of another ends. */
+/** The answer in maintenance mode; null for accounts that may go on. Other sessions end; the request is not done. */
 export const maintenanceAnswer = async (call: Call): Promise<Answer | null> => {
   const { portal, session } = call;
   if (!portal.site.maintenance || may(call.user, 'access site in maintenance mode')) return null;

@@ -6,7 +6,7 @@ import { Refusal } from '../refusal.ts';
 const own = <T>(table: Readonly<Record<string, T>>, name: string): T | undefined =>
   Object.hasOwn(table, name) ? table[name] : undefined;
 
-/** The resources that exist by name. `create` in `expose` also means `createOn`; a resource that it does not name does not exist. */
+/** The resources that exist, by name: those that `expose` names, all without one; `create` there also means `createOn`. */
 export const resourcesOf = (profile: Profile, expose: Portal['expose']): ReadonlyMap<string, Resource> => {
   const all = Object.entries(profile.resources);
   if (expose === undefined) return new Map(all);

@@ -1,4 +1,4 @@
-// The node index of deployed servers (recorded behaviour 6): columns, comparisons, pages, and the database's own words for faults.
+// The node index of deployed servers (recorded behaviour 6): columns, comparisons, pages, the database's words for faults.
 import { maxPageSize } from '../../../dataset-api/paths.ts';
 import { isObject, recordOf } from '../../../util/json.ts';
 import { may } from '../../access.ts';
