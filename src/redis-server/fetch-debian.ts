@@ -79,7 +79,8 @@ const download = async (work: string, apt: Apt, { env }: FetchOptions): Promise<
   if (got.code !== 0 || debs.length === 0) return `apt-get install ${serverPackage}: ${lastWords(got)}`;
   for (const file of debs) {
     const paths = [join(work, 'archives', file), join(work, 'server/root')];
-    const unpacked = await runTool('dpkg', ['-x', ...paths], { env, timeoutMs: 60_000 });
+    // An empty entry of PATH is the folder it runs in, which is ours.
+    const unpacked = await runTool('dpkg', ['-x', ...paths], { cwd: work, env, timeoutMs: 60_000 });
     if (unpacked.code !== 0) return `dpkg -x ${file}: ${lastWords(unpacked)}`;
   }
   return null;
