@@ -161,6 +161,7 @@ const sourceOf = async (
 ): Promise<LocalFile> => {
   const { source } = wish;
   const nothing: LocalFile = { wish, source: null, sent: null, table: null, fetched: null };
+  if (source.kind === 'changes') return asSent(nothing, entry);
   if (source.kind !== 'url') return { ...nothing, source: source.kind === 'file' ? here : null };
   const { url, name } = source;
   const isPublished =
@@ -169,11 +170,16 @@ const sourceOf = async (
   const got = await orNull(tools.fetched.get(wanted, { signal: tools.signal }));
   if (got === null) return nothing;
   if (got !== 'unchanged') return { ...nothing, ...(await fetchedFileOf(wish, source, got)) };
+  return asSent(nothing, entry);
+};
+
+/** What was sent last, by the ledger. */
+const asSent = (nothing: LocalFile, entry: LedgerEntry | undefined): LocalFile => {
   if (!entry?.file) return nothing;
   const { bytes, sha256, from } = entry.file;
   const { rows, rowsDropped: lost } = entry;
   return {
-    ...{ wish, source: entry.source, fetched: entry.fetched },
+    ...{ wish: nothing.wish, source: entry.source, fetched: entry.fetched },
     sent: { bytes, sha256, ...(from && { from }) },
     table: rows === null ? null : { rows: rows + lost, columns: null, dropped: async () => lost },
   };
