@@ -1,5 +1,5 @@
 // `changes: publish`: a change log beside the tables of a dataset, which readers query in the datastore of the portal.
-import { readdirSync, readFileSync, rmSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { uuidOfKey } from '../../src/model/key.ts';
@@ -114,6 +114,87 @@ describe('the change log of a dataset', () => {
       expect((await place.publish(manifest)).code).toBe(0);
       expect(await site.reader.count(uuidOfKey(key))).toBe([1, 5][at]);
     }
+  });
+
+  it.each(['table', 'dataset'])('lists no version of a draft, and no row that readers never saw: %s', async (what) => {
+    const { place, manifest, key, log } = placeOf(`draft-${what}`);
+    const write = (published: boolean) => {
+      const table = { id: 'people', file: 'data/people.csv', key: ['id'] };
+      const own = { ...table, ...(what === 'table' && { published }) };
+      const dataset = { id: 'd', title: 'D', changes: 'publish', ...(what === 'dataset' && { published }) };
+      place.manifest({ name: `draft-${what}`, datasets: [{ ...dataset, resources: [own] }] });
+    };
+    write(false);
+    expect(itemOf((await place.publish(manifest)).report, key)).toMatchObject({ live: false, nid: null });
+    place.write('data/people.csv', second);
+    await place.publish(manifest);
+    expect((await place.run(['plan', manifest])).out).toContain('3 items: 3 unchanged');
+    write(true);
+    place.write('data/people.csv', first);
+    await place.publish(manifest);
+    const numbers = ['1|people||version|||3', '2|people||version||3|3', '3|people||version||3|3'];
+    expect(await log()).toEqual(numbers);
+    place.write('data/people.csv', second);
+    await place.publish(manifest);
+    expect(await log()).toEqual([...numbers, ...secondLines.map((line) => line.replace(/^2/, '4'))]);
+    write(false);
+    place.write('data/people.csv', first);
+    await place.publish(manifest);
+    expect(await log()).toHaveLength(7);
+  });
+
+  it('is not planned for a dataset without a table', async () => {
+    const { place, manifest } = placeOf('linked', { resources: [{ id: 'l', link: 'https://example.org/data' }] });
+    expect((await place.publish(manifest)).code).toBe(0);
+    expect((await place.run(['plan', manifest])).out).toContain('3 items: 3 unchanged');
+    expect((await place.run(['verify', manifest])).out).toContain('0 faults');
+  });
+
+  it('goes on with what the portal holds where the whole state is lost', async () => {
+    const { place, manifest, log } = placeOf('lost-state');
+    await place.publish(manifest);
+    place.write('data/people.csv', second);
+    await place.publish(manifest);
+    const before = await log();
+    rmSync(place.stateDir, { recursive: true });
+    await place.publish(manifest);
+    expect((await log()).slice(0, before.length)).toEqual(before);
+  });
+
+  it('goes on with what another host published', async () => {
+    const { place, manifest, key, log } = placeOf('hosts');
+    await place.publish(manifest);
+    const path = join(place.stateDir, 'change-logs', 'local', `${uuidOfKey(key)}.csv`);
+    const behind = readFileSync(path);
+    place.write('data/people.csv', second);
+    await place.publish(manifest);
+    const before = await log();
+    writeFileSync(path, behind);
+    place.write('data/people.csv', first);
+    await place.publish(manifest);
+    expect((await log()).slice(0, before.length)).toEqual(before);
+    expect((await log()).slice(before.length)).toContain('3|people|2|added|||id: 2; name: Bob; n: 20');
+  });
+
+  it('is sound for verify, and goes on under the new id of a table', async () => {
+    const { place, manifest, log } = placeOf('renamed');
+    await place.publish(manifest);
+    expect(await place.run(['verify', manifest])).toMatchObject({ code: 0 });
+    const table = { id: 'folk', renamedFrom: 'people', file: 'data/people.csv', key: ['id'] };
+    place.manifest({ name: 'renamed', datasets: [{ id: 'd', title: 'D', changes: 'publish', resources: [table] }] });
+    place.write('data/people.csv', second);
+    await place.publish(manifest);
+    expect((await log()).slice(2)).toEqual(secondLines.map((line) => line.replace('people', 'folk')));
+  });
+
+  it('leaves nothing behind of versions that a guard held', async () => {
+    const { place, manifest, key } = placeOf('held-twice', {}, { guard: { maxChangedRows: '1%' } });
+    await place.publish(manifest);
+    for (const row of ['5,E,1', '6,F,2']) {
+      place.write('data/people.csv', `${second}${row}\n`);
+      expect((await place.publish(manifest)).code).not.toBe(0);
+    }
+    expect(readdirSync(join(place.stateDir, 'change-logs', 'local'))).toEqual([`${uuidOfKey(key)}.csv`]);
   });
 
   it('goes as any other resource that a manifest no longer names', async () => {

@@ -28,19 +28,29 @@ const [numberAt, timeAt, tableAt, whatAt] = [0, 1, 2, 4];
 
 const isVersion = (line: LogLine): boolean => line[whatAt] === 'version';
 
+/** When the last version of a log was made, as it says it; empty where it has none. */
+export const lastTime = (log: readonly LogLine[]): string => log.findLast(isVersion)?.[timeAt] ?? '';
+
 /** The log with the versions that it lacks, by their times. */
 export const withVersions = (log: readonly LogLine[], tables: readonly LoggedTable[]): LogLine[] => {
+  const ids = new Set(tables.map(({ id }) => id));
   const fresh = tables.flatMap(({ id, versions, changes }) => {
-    const last = log.findLast((line) => isVersion(line) && line[tableAt] === id);
+    const isOf = (line: LogLine): boolean => versions.some(({ at }) => at === Date.parse(line[timeAt] ?? ''));
+    // A table that was renamed goes on under its new id.
+    const last =
+      log.findLast((line) => isVersion(line) && line[tableAt] === id) ??
+      log.findLast((line) => isVersion(line) && !ids.has(line[tableAt] ?? '') && isOf(line));
     const since = last ? Date.parse(last[timeAt] ?? '') : 0;
-    const known = versions.filter(({ at }) => at <= since).length;
+    const listed = versions.findLastIndex(({ at }) => at === since);
+    const known = listed < 0 ? versions.filter(({ at }) => at <= since).length : listed + 1;
     return versions.slice(known).map((version, index) => ({
       at: version.at,
       lines: linesOf(version, {
         id,
         number: Number(last?.[numberAt] ?? 0) + index + 1,
         before: versions[known + index - 1],
-        changes: version === versions.at(-1) ? changes : null,
+        // Of a version that is not listed, such as a draft, readers learn no rows.
+        changes: version === versions.at(-1) && index === 0 && listed >= 0 ? changes : null,
       }),
     }));
   });

@@ -3,18 +3,20 @@
 import { readFile, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { parse } from 'csv-parse/sync';
+import { z } from 'zod';
 import { idsOfKey, isChangeLog } from '../../model/key.ts';
 import type { LedgerEntry, SourceFingerprint } from '../../model/ledger-entry.ts';
 import { type RowChanges, rowChangesSchema } from '../../model/row-changes.ts';
 import { sumOf, versionsOf } from '../../model/table-history.ts';
 import type { ResourceWish } from '../../model/wish.ts';
 import { fingerprintFile } from '../../sources/drop/fingerprint.ts';
+import type { Ledger } from '../../state/ledger.ts';
 import { csvLine } from '../../tables/transform/bad-rows.ts';
-import { exists, unless, writeDurably } from '../../util/durable.ts';
+import { exists, sha256Of, unless, writeDurably } from '../../util/durable.ts';
 import { parsedJson } from '../../util/json.ts';
 import { makeFolder } from '../../util/make-folder.ts';
 import { plural } from '../../util/plural.ts';
-import { type LoggedTable, type LogLine, logColumns, withVersions } from '../compare/change-log.ts';
+import { type LoggedTable, type LogLine, lastTime, logColumns, withVersions } from '../compare/change-log.ts';
 import { fetchRows, goodPath } from '../compare/row-changes.ts';
 import type { HandlerDeps } from './deps.ts';
 import type { NodeTarget } from './node-locate.ts';
@@ -28,15 +30,18 @@ interface LogState {
   seen: SourceFingerprint | null;
 }
 
-/** Where the changes of a version wait for the log that lists them. */
-const changesPath = ({ deps, target }: LogState, uuid: string, sum: string): string =>
-  join(deps.settings.changeLogsDir, target.item.portal, `${uuid}.${sum}.json`);
+/** Where the changes of the newest version of a table wait for the log that lists them. */
+const changesPath = ({ deps, target }: LogState, uuid: string): string =>
+  join(deps.settings.changeLogsDir, target.item.portal, `${uuid}.json`);
+
+const waitingSchema = z.object({ sum: z.string(), changes: rowChangesSchema });
 
 /** Keeps what a new version of a table changes, until it is live and listed. */
 export const keepChanges = async (state: LogState, sha256: string, changes: RowChanges): Promise<void> => {
-  const path = changesPath(state, state.wish.uuid, sumOf({ sha256 }));
+  const path = changesPath(state, state.wish.uuid);
+  const waiting: z.infer<typeof waitingSchema> = { sum: sumOf({ sha256 }), changes };
   await makeFolder(dirname(path), 0o700);
-  await writeDurably(path, JSON.stringify(changes));
+  await writeDurably(path, JSON.stringify(waiting));
 };
 
 /** Adds the versions that are live to the log, which is then the file of the resource. */
@@ -51,11 +56,13 @@ export const makeChangeLog = async (
   const source = await item.step(
     { name: 'fetch', light: true, on: name },
     async (signal) => {
-      const isHere = await exists(path);
-      const before = isHere ? await linesIn(path) : await publishedLines(state, `${path}.live`, signal);
+      const own = (await exists(path)) ? await linesIn(path) : null;
+      // Another host may have published the last one; one that is newer was made before a kill.
+      const isLive = own !== null && (await sha256Of(path)) === state.entry.file?.sha256;
+      const live = isLive ? own : await publishedLines(state, `${path}.live`, signal);
       const tables = await tablesOf(state);
-      const lines = withVersions(before, tables);
-      if (!isHere || lines.length > before.length || lines.at(-1) !== before.at(-1))
+      const lines = withVersions(own !== null && lastTime(own) >= lastTime(live) ? own : live, tables);
+      if (lines.length !== own?.length || lines.at(-1) !== own.at(-1))
         await writeDurably(path, [logColumns, ...lines].map(csvLine).join(''));
       for (const { waiting } of tables) await rm(waiting, { force: true });
       return fingerprintFile(path, seen, signal);
@@ -67,33 +74,47 @@ export const makeChangeLog = async (
 
 const linesIn = async (path: string): Promise<LogLine[]> => parse(await readFile(path), { fromLine: 2, bom: true });
 
-/** The lines of the log that is live, from its copy or from the datastore; none where there is none. */
+/** The lines of the log that is live, from its copy or from the datastore, also of one that is not known here; or none. */
 const publishedLines = async (state: LogState, path: string, signal: AbortSignal): Promise<LogLine[]> => {
   const { deps, target, wish, entry } = state;
-  const { good, datastore, uuid } = entry;
+  const { good } = entry;
+  const { datastore } = target.portal;
   const copy = good && (await goodPath({ kept: deps.kept, portal: target.item.portal, wish }, good));
   if (copy) return linesIn(copy);
-  if (datastore !== 'imported') return [];
+  if (!(await datastore.isOffered(signal))) return [];
   try {
-    const isThere = await fetchRows({ datastore: target.portal.datastore, uuid, path }, signal);
+    const isThere = await fetchRows({ datastore, uuid: wish.uuid, path }, signal);
     return isThere ? await linesIn(path) : [];
   } finally {
     await rm(path, { force: true });
   }
 };
 
-/** The tables of the dataset that are live, each with the file of changes that waits for its last version. */
+/** The tables among resources that readers find: no drafts. */
+export const publicTables = async (
+  ledger: Ledger,
+  portal: string,
+  order: readonly string[],
+): Promise<LedgerEntry[]> => {
+  const keys = order.filter((key) => !isChangeLog(key));
+  const [entries, sent] = await Promise.all([ledger.entriesOf(portal, keys), ledger.sentOf(portal, keys)]);
+  const isPublic = (entry: LedgerEntry, at: number): boolean =>
+    entry.version !== null && entry.removed === null && sent[at]?.published === true;
+  return entries.flatMap((entry, at) => (entry && isPublic(entry, at) ? [entry] : []));
+};
+
+/** The tables that the log lists, none of a draft, each with the file of changes that waits for its last version. */
 const tablesOf = async (state: LogState): Promise<(LoggedTable & { waiting: string })[]> => {
   const { deps, target, wish } = state;
   const { portal, runId } = target.item;
-  const keys = (await deps.runs.datasetWork(runId, wish.datasetKey))?.order.filter((key) => !isChangeLog(key)) ?? [];
-  const entries = await deps.ledger.entriesOf(portal, keys);
-  const live = entries.flatMap((entry) => (entry?.version && entry.removed === null ? [entry] : []));
+  const order = wish.published ? ((await deps.runs.datasetWork(runId, wish.datasetKey))?.order ?? []) : [];
+  const live = await publicTables(deps.ledger, portal, order);
   return Promise.all(
     live.map(async ({ key, uuid, version }) => {
-      const waiting = changesPath(state, uuid, version?.sum ?? '');
+      const waiting = changesPath(state, uuid);
       const text = await unless(readFile(waiting, 'utf8'), ['ENOENT'], '');
-      const changes = rowChangesSchema.safeParse(parsedJson(text)).data ?? null;
+      const found = waitingSchema.safeParse(parsedJson(text)).data;
+      const changes = found && found.sum === version?.sum ? found.changes : null;
       const versions = versionsOf(await deps.ledger.formerVersions(portal, key), version);
       return { id: idsOfKey(key).resource, versions, changes, waiting };
     }),

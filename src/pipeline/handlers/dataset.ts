@@ -30,6 +30,7 @@ import {
   nodeOf,
 } from '../compare/node.ts';
 import { isProven } from '../plan/plan.ts';
+import { publicTables } from './change-log.ts';
 import { completeLinks } from './dataset-links.ts';
 import { forJob, type HandlerDeps } from './deps.ts';
 import { endOf, type Item, ItemRunner, noteFound, workLost } from './item.ts';
@@ -162,12 +163,11 @@ const publishChangeLog = async (dataset: Dataset, key: string, mode: ResourceMod
   const { deps, runner, work, portal } = dataset;
   if (runner.unfinished.size > 0 && !runner.job.isLast) return;
   await runner.run(key, async (item) => {
-    const [resource, known, ...tables] = await Promise.all([
-      deps.runs.resourceWork(item.runId, key),
-      ...[key, ...work.order].map((each) => deps.ledger.entry(portal.name, each)),
-    ]);
+    const resource = await deps.runs.resourceWork(item.runId, key);
+    const known = await deps.ledger.entry(portal.name, key);
+    const tables = await publicTables(deps.ledger, portal.name, work.order);
     if (!resource) throw workLost(item.runId, key);
-    if (resource.removal !== null || tables.some((entry) => entry?.version)) return publishResource(deps, item, mode);
+    if (resource.removal !== null || known?.nid || tables.length > 0) return publishResource(deps, item, mode);
     const { uuid, title } = resource.wish;
     await item.end(known ?? newEntry({ key, kind: 'resource', uuid, title }), { outcome: 'unchanged', reason: null });
   });

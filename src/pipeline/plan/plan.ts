@@ -55,19 +55,21 @@ export const planDataset = (wish: DatasetWish, known: Observed): PlannedDataset 
   const entry = known.entries.get(wish.key);
   const dataset = planned(wish, entry, datasetNeed(wish, entry, known), known);
   const resources = wish.resources.map((resource) => planResource(resource, known));
-  return { ...dataset, resources: resources.map((item) => withChangeLog(item, resources, known)) };
+  const tables = resources.filter((_, at) => wish.resources[at]?.isLogged);
+  return { ...dataset, resources: resources.map((item) => withChangeLog(item, tables, known)) };
 };
 
 const changing: PlannedAction[] = ['attach', 'import', 'fetch'];
 
 /** Where tables of the dataset have new versions, or may get them, its change log is made anew and compared. */
-const withChangeLog = (item: PlanFileItem, all: readonly PlanFileItem[], { entries }: Observed): PlanFileItem => {
-  if (!isChangeLog(item.key) || item.actions.length > 0) return item;
-  const madeAt = entries.get(item.key)?.syncedAt ?? 0;
-  const isBehind = all.some(
-    ({ key, actions }) =>
-      changing.some((action) => actions.includes(action)) || (entries.get(key)?.version?.at ?? 0) > madeAt,
-  );
+const withChangeLog = (item: PlanFileItem, tables: readonly PlanFileItem[], { entries }: Observed): PlanFileItem => {
+  if (!isChangeLog(item.key)) return item;
+  const isChanging = tables.some(({ actions }) => changing.some((action) => actions.includes(action)));
+  const newest = tables.reduce((at, { key }) => Math.max(at, entries.get(key)?.version?.at ?? 0), 0);
+  // Without tables there is none.
+  if (item.nid === null && !isChanging && newest === 0) return { ...item, actions: [], why: null };
+  if (item.actions.length > 0) return item;
+  const isBehind = isChanging || newest > (entries.get(item.key)?.syncedAt ?? 0);
   return isBehind ? { ...item, actions: ['fetch'], why: 'a table of the dataset may have a new version' } : item;
 };
 

@@ -143,7 +143,7 @@ export const datasetWish = (owner: KeyOwner, described: DatasetSpec): DatasetWis
   const key = datasetKey(owner.name, spec.id);
   const { published = true, expectEvery, changes, fields, ...metadata } = spec.details;
   const node = { title: spec.title, published, fields: datasetFields(metadata, fields) };
-  const logged = changes ? { isLogged: true as const } : {};
+  const isLogged = (resource: ResourceSpec): boolean => !!changes && published && resource.details.published !== false;
   return {
     key,
     uuid: uuidOfKey(datasetKey(owner.renamedFrom ?? owner.name, spec.renamedFrom ?? spec.id)),
@@ -151,7 +151,10 @@ export const datasetWish = (owner: KeyOwner, described: DatasetSpec): DatasetWis
     ...defined({ expectMs: expectation(spec) ?? undefined }),
     metadataFingerprint: metadataFingerprint(node),
     resources: [
-      ...spec.resources.map((resource) => ({ ...resourceWish(owner, spec, resource), ...logged })),
+      ...spec.resources.map((resource) => ({
+        ...resourceWish(owner, spec, resource),
+        ...(isLogged(resource) && { isLogged: true as const }),
+      })),
       ...(changes ? [resourceWish(owner, spec, changeLogOf(published))] : []),
     ],
   };

@@ -56,3 +56,14 @@ it('keeps the newest lines and the last version of each table, which is then not
   expect(versionsIn(log, 'busy').at(-1)).toBe(`15 ${new Date(16).toISOString()}`);
   expect(withVersions(log, [quiet, table('busy', times, added(1000))])).toEqual(log);
 });
+
+it('lists a version also where the clock was set back, and no rows since one that is not listed', () => {
+  const rowsIn = (lines: readonly LogLine[]): number => lines.filter((line) => line[4] === 'added').length;
+  const log = withVersions([], [table('a', [5], added(1))]);
+  expect(rowsIn(log)).toBe(0);
+  const next = withVersions(log, [table('a', [5, 3], added(1))]);
+  expect(versionsIn(next, 'a').map((line) => line.slice(0, 1))).toEqual(['1', '2']);
+  expect(rowsIn(next)).toBe(1);
+  expect(withVersions(next, [table('a', [5, 3], added(1))])).toEqual(next);
+  expect(rowsIn(withVersions(log, [table('a', [5, 3, 4], added(1))]))).toBe(0);
+});
