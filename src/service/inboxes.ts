@@ -1,6 +1,5 @@
 // The watched folders of the service: each batch of claimed files requests a run; a one-off run scans its folder once.
-import { statSync } from 'node:fs';
-import { access, constants } from 'node:fs/promises';
+import { access, constants, stat } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
@@ -184,9 +183,9 @@ export const waitingFile = async (runtime: Runtime, of: Wanted) => {
     if (claimed) return { ...waiting, state: 'in progress' as const, since: claimed.claimedAt, why: takenText };
     const seen = settling.find((file) => file.path === dropped || file.key === key);
     const path = seen?.path ?? dropped;
-    const isThere = isForInbox(path) && statSync(join(folder, path), { throwIfNoEntry: false })?.isFile();
+    const found = isForInbox(path) ? await stat(join(folder, path)).catch(() => null) : null;
     // What a view of a second ago has seen may have been taken since; of a path that means it is being recorded.
-    if (!isThere && (!seen || key !== null)) continue;
+    if (!found?.isFile() && (!seen || key !== null)) continue;
     const why = `not live yet: waiting until the file is complete: unchanged for ${durationWords(settleMs)}`;
     return { ...waiting, state: 'settling' as const, since: seen?.since ?? null, why };
   }

@@ -125,6 +125,10 @@ it('is announced on the page of the item beside the old fault until it is taken'
   const settling = { key: 'drops/bikes/june', path: 'bikes/june.xlsx', bytes: 4, since: Date.now() };
   await show({ settling: [settling] });
   expect(await pageNow()).toContain(newer);
+  await show({});
+  symlinkSync('june.csv', join(inbox, 'bikes/june.csv')); // a link to itself
+  expect(await pageNow()).toContain('line 2: 3 cells');
+  rmSync(join(inbox, 'bikes/june.csv'));
   writeFileSync(join(inbox, 'bikes/june.csv'), 'a,b\n1,2\n');
   await runtime.redis.del(runtime.keys.inboxes);
 });
