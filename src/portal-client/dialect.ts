@@ -199,7 +199,10 @@ export class DialectChoice {
     else if (node.language === 'und') this.#learn('form');
   }
 
-  /** Learns from a refused write; true where it may be repeated in the dialect of forms (recorded behaviour 2, 8a). */
+  /**
+   * Learns from a refused write. True where it may be sent once more, in the dialect of forms: a form validates before it
+   * saves anything, and only forms answer `form_errors` (recorded behaviour 2, 8a).
+   */
   noteRefusal(error: PortalError): boolean {
     if (this.#parts.set !== 'auto') return false;
     // Errors about fields that the two dialects write differently reveal the dialect.

@@ -78,6 +78,7 @@ export class Http {
   async exchange(request: HttpRequest, signal: AbortSignal): Promise<Reply> {
     const isRead = request.method === 'GET' || request.isRead === true;
     for (let attempt = 0; ; attempt++) {
+      // A reply, or why there is none just now.
       const answer = await this.follow(request, signal).then(
         (reply) => (isTransient(reply, this.facts) ? failureOf(reply, this.facts) : reply),
         (error: unknown) => {

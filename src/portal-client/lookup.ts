@@ -1,4 +1,4 @@
-// Looks up nodes: by uuid, many in one list request; groups by title; drafts that lists hide; and caches reads.
+// Looks up nodes: by uuid, many in one list request; groups by title; and drafts that lists hide.
 import { itemsOfField } from '../dataset-api/fields.ts';
 import { maxPageSize } from '../dataset-api/paths.ts';
 import { PortalRefusedError } from '../model/errors.ts';
@@ -102,7 +102,7 @@ export class UuidLookup {
 }
 
 /** Nodes that the account may read and that no list shows, and how many ids were not checked. */
-export type HiddenNodes = { nodes: PortalNode[]; unread: number };
+type HiddenNodes = { nodes: PortalNode[]; unread: number };
 
 /** Most ids that are checked one by one, and most pages of the list that are read to know which. */
 const [mostReads, mostPages] = [500, 500];

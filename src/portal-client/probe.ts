@@ -14,7 +14,7 @@ import type { Suggestions } from './suggestions.ts';
 import type { Terms } from './terms.ts';
 
 /** One thing that was checked. `hint` says what to do and is null where all is well. */
-export type ProbeFinding = { ok: boolean | null; what: string; hint: string | null };
+type ProbeFinding = { ok: boolean | null; what: string; hint: string | null };
 
 export interface PortalProbe {
   reachable: boolean;

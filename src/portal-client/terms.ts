@@ -11,7 +11,7 @@ const usualVocabularies: Readonly<Record<Vocabulary, string>> = { format: '1', t
 export type NewTerm = ReturnType<typeof namedIn>[number];
 
 /** Fields with the ids of their terms: known ones as `{tid, name}`, fresh ones as the portal makes them. */
-export type ResolvedTerms = { fields: NodeFields; fresh: NewTerm[] };
+type ResolvedTerms = { fields: NodeFields; fresh: NewTerm[] };
 
 type Lookups = Pick<Suggestions, 'termsNamed' | 'vocabularyId'>;
 

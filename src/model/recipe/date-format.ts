@@ -19,7 +19,8 @@ const monthNames = Array.from({ length: 12 }, (_, month) =>
   new Date(Date.UTC(2000, month)).toLocaleString('en', { month: 'long', timeZone: 'UTC' }).toLowerCase(),
 );
 
-type Token = readonly [pattern: string, read: (text: string) => Partial<DateParts>];
+type Reader = (text: string) => Partial<DateParts>;
+type Token = readonly [pattern: string, read: Reader];
 
 const year = (text: string) => ({ year: Number(text) });
 const month = (text: string) => ({ month: Number(text) });
@@ -73,21 +74,21 @@ export const dateFormatFault = (format: string, to: DateType): string | null => 
 
 /** Compiles a notation; gives the ISO 8601 text of what was written in it, or null when it does not fit. */
 export const dateFormat = (format: string, to: DateType): ((text: string) => string | null) => {
-  const read: Token[1][] = [];
+  const readers: Reader[] = [];
   let pattern = '';
   let last = 0;
   for (const match of format.matchAll(tokenPattern)) {
     pattern += escaped(format.slice(last, match.index));
     last = match.index + match[0].length;
-    const known = tokens[match[0]];
-    if (known !== undefined) read.push(known[1]);
-    pattern += known === undefined ? escaped(match[1] ?? '') : `(${known[0]})`;
+    const [part, read] = tokens[match[0]] ?? [];
+    if (read !== undefined) readers.push(read);
+    pattern += part === undefined ? escaped(match[1] ?? '') : `(${part})`;
   }
   const whole = new RegExp(`^${pattern}${escaped(format.slice(last))}$`, 'i');
   return (text) => {
     const found = whole.exec(text);
     if (found === null) return null;
-    const parts: DateParts = Object.assign({}, newYear2000, ...read.map((part, at) => part(found[at + 1] ?? '')));
+    const parts: DateParts = Object.assign({}, newYear2000, ...readers.map((read, at) => read(found[at + 1] ?? '')));
     return isReal(parts) ? isoText(parts, to) : null;
   };
 };
