@@ -4,6 +4,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { InterruptedError, machineFault, NotFoundError, SluiceError } from '../../model/errors.ts';
 import { isBelow, kindOfKey } from '../../model/key.ts';
+import type { LedgerEntry } from '../../model/ledger-entry.ts';
 import type { ReportItem, StoredReport } from '../../model/report.ts';
 import { versionsOf } from '../../model/table-history.ts';
 import { waitingFile } from '../../service/inboxes.ts';
@@ -188,9 +189,9 @@ const tablesBelow = async (runtime: Runtime, key: string): Promise<{ title: stri
   const title = views[0]?.entry.title;
   if (title === undefined) throw unknown(`no item "${key.slice(0, 200)}" is known`);
   const targets = views.map(({ target }) => target);
-  const entries = await entriesWhere(runtime, targets, ({ version }) => version !== null, { start: key, most: 200 });
-  const own = entries.filter((entry) => entry.key === key || isBelow(entry.key, key));
-  const tables = own.map(async (entry) => {
+  const isOwn = (entry: LedgerEntry) => entry.version !== null && (entry.key === key || isBelow(entry.key, key));
+  const entries = await entriesWhere(runtime, targets, isOwn, { start: key, most: mostResources });
+  const tables = entries.map(async (entry) => {
     const former = await runtime.ledger.formerVersions(entry.portal, entry.key);
     return { entry, versions: versionsOf(former, entry.version) };
   });

@@ -1,6 +1,7 @@
 // The feed of the versions of an item: what a feed reader makes of it, and who may read it.
 import { XMLParser, XMLValidator } from 'fast-xml-parser';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { newEntry } from '../../../src/model/ledger-entry.ts';
 import { type Filled, fill, writeItems } from '../support/filled.ts';
 import { openWebPlace, type WebPlace } from '../support/web-place.ts';
 
@@ -52,6 +53,23 @@ it('of a dataset has those of all its tables; of what has no versions it is empt
   expect((await feedOf(known.live.replace(/\/[^/]+$/, ''))).entry).toHaveLength(19);
   expect((await feedOf('city-open-data/parking')).entry).toEqual([]);
   expect((await open.get('/changes/of/nobody')).statusCode).toBe(404);
+});
+
+it('of a dataset leaves out none of its tables, however many others have keys that begin like its own', async () => {
+  const { runtime } = open;
+  const target = { manifest: 'near', portal: 'local' };
+  await runtime.ledger.remember(target, '/srv/manifests/near.yaml');
+  const version = { at: 1, sum: '', rows: 1, bytes: 2, isGuarded: false, columns: [], sparse: {} };
+  const entryOf = (key: string) => ({
+    ...newEntry({ key, kind: 'resource', uuid: '', title: key }),
+    version: key.endsWith('/d') ? null : version,
+  });
+  const own = Array.from({ length: 20 }, (_, at) => `near/d/${at}`);
+  const others = Array.from({ length: 300 }, (_, at) => `near/d-${at}/table`);
+  await runtime.ledger.putAll('local', ['near/d', ...others, ...own].map(entryOf));
+  expect((await feedOf('near/d')).entry.map(({ title }) => title).sort()).toEqual(
+    own.map((key) => `${key}: first version`).sort(),
+  );
 });
 
 it('is well-formed whatever the titles are', async () => {
