@@ -74,7 +74,7 @@ export const formerVersionsSchema = z.array(versionSchema.partial({ columns: tru
 export type FormerVersions = z.infer<typeof formerVersionsSchema>;
 
 /** Versions that are kept of a table, with the one that is live. */
-const keptVersions = 100;
+export const keptVersions = 100;
 
 /** Columns that are kept of a version, and compared; few portals take more. */
 export const keptColumns = 1000;

@@ -1,7 +1,7 @@
 // The versions of the tables of an item as a feed (Atom, RFC 4287), newest first.
 import type { LedgerEntry } from '../../model/ledger-entry.ts';
 import { countsText } from '../../model/row-changes.ts';
-import type { TableVersion } from '../../model/table-history.ts';
+import { keptVersions, type TableVersion } from '../../model/table-history.ts';
 import { html, sizeWords } from '../../util/html.ts';
 import { plural } from '../../util/plural.ts';
 import { itemPath } from './layout.ts';
@@ -19,7 +19,7 @@ export interface FeedTable {
 /** The feed of an item by its tables; `base` is the address of the pages, without a slash at its end. */
 export const feedXml = (key: string, title: string, tables: readonly FeedTable[], base: string): string => {
   const all = tables.flatMap(({ entry, versions }) =>
-    versions.map((version, at) => ({ entry, version, isFirst: at === 0 })),
+    versions.map((version, at) => ({ entry, version, isFirst: at === 0 && versions.length < keptVersions })),
   );
   const newest = all.sort((a, b) => b.version.at - a.version.at).slice(0, mostVersions);
   const page = `${base}${itemPath(key)}`;

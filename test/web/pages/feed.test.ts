@@ -2,6 +2,7 @@
 import { XMLParser, XMLValidator } from 'fast-xml-parser';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { newEntry } from '../../../src/model/ledger-entry.ts';
+import { feedXml } from '../../../src/web/pages/feed.ts';
 import { type Filled, fill, writeItems } from '../support/filled.ts';
 import { openWebPlace, type WebPlace } from '../support/web-place.ts';
 
@@ -70,6 +71,16 @@ it('of a dataset leaves out none of its tables, however many others have keys th
   expect((await feedOf('near/d')).entry.map(({ title }) => title).sort()).toEqual(
     own.map((key) => `${key}: first version`).sort(),
   );
+});
+
+it('calls the oldest version the first one only while none was forgotten', () => {
+  const tableOf = (count: number) => ({
+    entry: { key: 'm/d/t', title: 'T' },
+    versions: Array.from({ length: count }, (_, at) => ({ at, rows: 1, bytes: 2, isGuarded: false, columns: [] })),
+  });
+  const hasFirst = (count: number): boolean =>
+    feedXml('m/d/t', 'T', [tableOf(count)], 'https://sluice.example.org').includes('T: first version');
+  expect([99, 100].map(hasFirst)).toEqual([true, false]);
 });
 
 it('is well-formed whatever the titles are', async () => {
