@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { InterruptedError, machineFault, NotFoundError, SluiceError } from '../../model/errors.ts';
-import { isBelow, kindOfKey } from '../../model/key.ts';
+import { isBelow, isChangeLog, kindOfKey } from '../../model/key.ts';
 import type { LedgerEntry } from '../../model/ledger-entry.ts';
 import type { ReportItem, StoredReport } from '../../model/report.ts';
 import { versionsOf } from '../../model/table-history.ts';
@@ -189,7 +189,9 @@ const tablesBelow = async (runtime: Runtime, key: string): Promise<{ title: stri
   const title = views[0]?.entry.title;
   if (title === undefined) throw unknown(`no item "${key.slice(0, 200)}" is known`);
   const targets = views.map(({ target }) => target);
-  const isOwn = (entry: LedgerEntry) => entry.version !== null && (entry.key === key || isBelow(entry.key, key));
+  // A change log has a version with each of those that it lists.
+  const isMeant = (each: string) => each === key || (isBelow(each, key) && !isChangeLog(each));
+  const isOwn = (entry: LedgerEntry) => entry.version !== null && isMeant(entry.key);
   const entries = await entriesWhere(runtime, targets, isOwn, { start: key, most: mostResources });
   const tables = entries.map(async (entry) => {
     const former = await runtime.ledger.formerVersions(entry.portal, entry.key);

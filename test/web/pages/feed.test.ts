@@ -83,6 +83,15 @@ it('calls the oldest version the first one only while none was forgotten', () =>
   expect([99, 100].map(hasFirst)).toEqual([true, false]);
 });
 
+it('of a dataset does not say what its change log lists', async () => {
+  const dataset = known.live.replace(/\/[^/]+$/, '');
+  const table = await open.runtime.ledger.entry('local', known.live);
+  expect(table?.version).toBeTruthy();
+  if (table) await open.runtime.ledger.put('local', { ...table, key: `${dataset}/_change-log` });
+  expect((await feedOf(dataset)).entry).toHaveLength(19);
+  expect((await feedOf(`${dataset}/_change-log`)).entry).not.toHaveLength(0);
+});
+
 it('is well-formed whatever the titles are', async () => {
   const title = '<b>&"\' \u0000\u0007\ufffe ]]> Zürich';
   const [entry] = await writeItems(open.runtime, { manifest: 'odd', titles: [title] });
