@@ -67,7 +67,7 @@ export class ScannedRows {
     this.rowCells[0] = 0;
     this.rowStarts[0] = 0;
     if (from === 0) return 0;
-    this.bytes.copyWithin(0, from, this.end);
+    this.bytes.copyWithin(0, from, this.end + 1); // with the sentinel, see `append`
     this.base += from;
     this.end -= from;
     for (let cell = firstCell; cell < this.cells; cell++) {

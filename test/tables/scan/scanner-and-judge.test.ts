@@ -2,6 +2,7 @@ import { parse } from 'csv-parse/sync';
 import { stringify } from 'csv-stringify/sync';
 import { describe, expect, it } from 'vitest';
 import { TableFaultError } from '../../../src/model/errors.ts';
+import { CellScanner } from '../../../src/tables/scan/cell-scanner.ts';
 import { rfc4180, type TableDialect } from '../../../src/tables/scan/dialect.ts';
 import { readTable } from '../../../src/tables/scan/reader.ts';
 import { draws, fc } from '../../support/extent.ts';
@@ -56,7 +57,7 @@ const dialects = fc
 const brokenText = ({ delimiter: d, quote: q, escape: e }: TableDialect): fc.Arbitrary<string> =>
   fc
     .array(
-      fc.constantFrom('a', 'ü', d, q, e, '\n', '\r', '\r\n', `a${d}a\n`, `${q}a${q}${d}a\n`, `${q}${q}`, ';', ','),
+      fc.constantFrom('a', 'ü', ' ', d, q, e, '\n', '\r', '\r\n', `a${d}a\n`, `${q}a${q}${d}a\n`, `${q}${q}`, ';', ','),
       { maxLength: 24 },
     )
     .map((pieces) => `a${d}a\n${pieces.join('')}`);
@@ -112,6 +113,50 @@ describe('the scanner and csv-parse', () => {
           expect(judge).toEqual({ rows: clean });
         },
       ),
+      { numRuns: draws(2000) },
+    );
+  });
+});
+
+describe('cells of texts that are broken in every way', () => {
+  const cellsOf = (text: string, dialect: TableDialect, size: number): string[][] => {
+    const scanner = new CellScanner(dialect, 1e6);
+    const found: string[][] = [];
+    const take = (): void => {
+      for (let row = 0; row < scanner.rows; row++) {
+        const cells = Array.from({ length: scanner.width(row) }, (_, at) => scanner.firstCell(row) + at);
+        found.push(cells.map((cell) => scanner.bytes.toString('utf8', scanner.starts[cell], scanner.ends[cell])));
+      }
+    };
+    for (const chunk of inChunks(Buffer.from(text), size)) {
+      scanner.feed(chunk);
+      take();
+    }
+    scanner.finish();
+    take();
+    return found;
+  };
+
+  it('end with the text, where a quote is never closed', () => {
+    const rows = [
+      ['a', 'b'],
+      ['1', '"x', 'y', 'z'],
+    ];
+    for (const size of [1, 3, 100]) expect(cellsOf('a,b\n1,"x,y,z', rfc4180, size)).toEqual(rows);
+  });
+
+  it('are the same however the bytes are cut', () => {
+    const delimiters = fc.constantFrom(null, null, null, ' ');
+    const spaced = fc
+      .tuple(dialects, delimiters)
+      .map(([dialect, by]) => (by ? { ...dialect, delimiter: by } : dialect));
+    const cases = spaced.chain((dialect) =>
+      fc.tuple(fc.constant(dialect), brokenText(dialect), fc.integer({ min: 1, max: 12 })),
+    );
+    fc.assert(
+      fc.property(cases, ([dialect, text, size]) => {
+        expect(cellsOf(text, dialect, size)).toEqual(cellsOf(text, dialect, text.length * 4));
+      }),
       { numRuns: draws(2000) },
     );
   });
