@@ -4,6 +4,8 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { rowChanges } from '../../src/tables/changes/changes.ts';
 import { encoderOf } from '../../src/tables/scan/encodings.ts';
+import { openTable } from '../../src/tables/scan/open-table.ts';
+import { fileOf } from '../support/table-file.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { textOf } from './transform/support/made.ts';
 
@@ -30,6 +32,20 @@ it('a table that is refused under steps is closed', async () => {
   ];
   for (const [name, content] of refused) await expect(textOf(name, content, steps)).rejects.toThrow();
   expect(openOf(refused.map(([name]) => name))).toEqual([]);
+});
+
+it('a table with bytes that are no text in the lines that are skipped is refused, and closed', async () => {
+  const content = Buffer.from('ti\x82\nid,n\n1,2\n', 'latin1');
+  const skipped = textOf('closing-skipped.csv', content, { encoding: 'shift_jis', skipRows: 1, ...steps });
+  await expect(skipped).rejects.toMatchObject({ code: 'table-encoding', line: 1 });
+  expect(openOf(['closing-skipped.csv'])).toEqual([]);
+});
+
+it('a file that cannot be decoded is closed again', () => {
+  const path = fileOf('id,n\n1,2\n');
+  const cancelled = new Int32Array(new SharedArrayBuffer(8));
+  expect(() => openTable({ path, encoding: 'no-encoding', cancelled })).toThrow(RangeError);
+  expect(openOf([path])).toEqual([]);
 });
 
 it('two versions are closed, of which only the beginning was read for their columns', async () => {

@@ -140,6 +140,21 @@ describe('lines that are to be skipped', () => {
       message: expect.stringMatching(/line 4.*byte 14 of the file/),
     });
   });
+
+  it.each([
+    ['\r', '\n\nid;n\n1;2\n', 2],
+    ['\r\n', '\nid;n\n1;2\n', 2],
+    ['\r\n', 'id;n\n1;2\n', 1],
+    ['\r', 'id;n\n1;2\n', 1],
+    ['\r\r', '\nid;n\n1;2\n', 2],
+  ])('end where the file is cut into pieces: %j and %j', async (end, rest, skipRows) => {
+    // Files are read in pieces of 256 KB.
+    const text = `${'x'.repeat(256 * 1024 - end.length)}${end}${rest}`;
+    const { headerLine, columns, rows } = await inspectTable(fileOf(text), { skipRows });
+    expect({ headerLine, rows }).toEqual({ headerLine: skipRows + 1, rows: 1 });
+    expect(columns.map(({ name }) => name)).toEqual(['id', 'n']);
+    expect(await textOf('t.csv', text, { ...steps, skipRows })).toBe('id,n\n1,2\n');
+  });
 });
 
 describe('text in no known encoding', () => {

@@ -123,27 +123,34 @@ const mostKept = 64 * 1024;
 /** Leaves the first lines of a text out, which `skipped` counts and keeps. */
 function* withoutLines(chunks: Iterable<Buffer>, skipped: SkippedLines): Generator<Buffer> {
   let left = skipped.lines;
-  /** A line ended with CR at the end of a chunk; an LF at the start of the next one belongs to it. */
-  let afterReturn = false;
+  let last: number | undefined;
   for (const chunk of chunks) {
-    let at: number = afterReturn && chunk[0] === lf ? 1 : 0;
-    afterReturn = false;
-    for (; left > 0 && at < chunk.length; at++) {
-      const byte = chunk[at];
-      if (byte !== lf && byte !== cr) continue;
-      left--;
-      afterReturn = byte === cr && at + 1 === chunk.length;
-      if (byte === cr && chunk[at + 1] === lf) at++;
+    let at = 0;
+    // An LF behind a CR is a part of the same line end, also where it begins the next chunk.
+    for (; at < chunk.length && (left > 0 || (last === cr && chunk[at] === lf)); at++) {
+      if (chunk[at] === cr || (chunk[at] === lf && last !== cr)) left--;
+      last = chunk[at];
     }
     skipped.bytes += at;
-    if (skipped.kept.length < mostKept) skipped.kept = Buffer.concat([skipped.kept, chunk.subarray(0, at)]);
-    if (at < chunk.length) yield chunk.subarray(at);
+    if (at > 0 && skipped.kept.length < mostKept) skipped.kept = Buffer.concat([skipped.kept, chunk.subarray(0, at)]);
+    if (at === chunk.length) continue;
+    last = undefined;
+    yield chunk.subarray(at);
   }
 }
 
 /** Opens a file, which the caller closes; throws the system's error when it cannot be read. */
 export const openTable = (options: OpenOptions): OpenTable => {
   const raw = fileChunks(options.path, options.cancelled, { reuse: true, onBytes: options.onBytes });
+  try {
+    return opened(raw, options);
+  } catch (error) {
+    raw.return(undefined);
+    throw error;
+  }
+};
+
+const opened = (raw: Generator<Buffer>, options: OpenOptions): OpenTable => {
   const head = raw.next().value ?? Buffer.alloc(0);
   const whole = head.length < sniffBytes;
   const { skipRows: lines } = options;

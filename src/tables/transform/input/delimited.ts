@@ -12,7 +12,7 @@ import { invalidText } from './bytes.ts';
 /** Opens a file of text. Throws a TableFaultError when it is ambiguous, or has titles above the header that no step skips. */
 export const openDelimited = async (task: Cancellable<CheckTask>, notes: string[]): Promise<Table> => {
   const { encoding, skipRows = 0 } = task;
-  const text = openTable({ ...task, trustsMark: true, fatal: true });
+  const text = opened(task);
   const rows = readRows(text, task);
   const close = () => rows.return(undefined);
   const { dialect, titleRows, candidates = [] } = text.layout;
@@ -36,6 +36,14 @@ export const openDelimited = async (task: Cancellable<CheckTask>, notes: string[
   }
 };
 
+const opened = (task: Cancellable<CheckTask>): OpenTable => {
+  try {
+    return openTable({ ...task, trustsMark: true, fatal: true });
+  } catch (error) {
+    throw error instanceof TypeError ? invalidText(task.encoding ?? '', 1) : error; // in the lines that are skipped
+  }
+};
+
 /** Continues an iteration whose first batch was taken. */
 export async function* resumed(first: Row[], rest: AsyncGenerator<Row[]>): AsyncGenerator<Row[]> {
   if (first.length > 0) yield first;
@@ -44,8 +52,8 @@ export async function* resumed(first: Row[], rest: AsyncGenerator<Row[]>): Async
 
 const asUtf8 = (encoding: string): string => `: save it as UTF-8, or set \`encoding: ${encoding.toLowerCase()}\``;
 
-async function* readRows(opened: OpenTable, { encoding, rowBytes }: CheckTask): AsyncGenerator<Row[]> {
-  using text = opened;
+async function* readRows(table: OpenTable, { encoding, rowBytes }: CheckTask): AsyncGenerator<Row[]> {
+  using text = table;
   const { chunks, decodedFrom, bom, layout } = text;
   const scanner = scannerOf(text, rowBytes);
   const watch = new EncodingWatch();
