@@ -13,8 +13,10 @@ export type Cancellable<Task> = Task & { cancelled: CancelFlag };
 /** Thrown in a worker thread when its task was cancelled; the main thread has stopped waiting by then. */
 export class CancelledError extends Error {}
 
+export const isCancelled = (flag: CancelFlag): boolean => Atomics.load(flag, 0) !== 0;
+
 export const throwIfCancelled = (flag: CancelFlag): void => {
-  if (Atomics.load(flag, 0) !== 0) throw new CancelledError('cancelled');
+  if (isCancelled(flag)) throw new CancelledError('cancelled');
 };
 
 /** Reports progress to a caller that set `silenceMs`. */

@@ -1,9 +1,10 @@
 // Worker-thread entry: converts a source to canonical CSV by its recipe.
 import { rmSync, statSync } from 'node:fs';
+import { basename, dirname } from 'node:path';
 import { isFullCode, missingSource, StateFullError } from '../../model/errors.ts';
 import { isConvertible, isTabular, type TableRecipe } from '../../model/recipe/recipe.ts';
 import type { Step } from '../../model/recipe/steps.ts';
-import { beat, type CancelFlag, type Cancellable } from '../../util/worker-pool.ts';
+import { beat, type CancelFlag, type Cancellable, isCancelled } from '../../util/worker-pool.ts';
 import type { CheckOptions } from '../check.ts';
 import { fixSafely } from '../fix/fix-worker.ts';
 import { sheetPlaces } from '../inspect/sheet-places.ts';
@@ -23,6 +24,7 @@ import {
   type Table,
   tooLarge,
 } from './row.ts';
+import { sweepPrepared } from './sweep-prepared.ts';
 
 export interface PrepareTask extends SourceTask {
   rejects: string;
@@ -54,6 +56,9 @@ export const prepareFile = (task: Cancellable<PrepareTask>): Promise<Answer<Made
         const { message: why, hint } = error;
         const warning = `${why}; it is published as a file, without rows: ${hint}`;
         return { kind: 'as-is', why, ...(error.holds === 'several' && { warnings: [warning] }) };
+      } finally {
+        // Who cancelled has swept already.
+        if (isCancelled(task.cancelled)) await sweepPrepared(dirname(task.into), basename(task.into, '.csv'));
       }
     },
     (error) => {
@@ -150,11 +155,8 @@ const make = async (
         ...(places === null ? {} : { sheet: places.end(rows > 0) }),
       },
     };
-  } catch (error) {
-    rmSync(into, { force: true }); // who aborted has swept already
-    throw error;
   } finally {
-    pipeline?.close();
+    await pipeline?.close();
     bad.close();
     file.close();
   }

@@ -1,6 +1,6 @@
 // Converts a source to canonical CSV by its recipe, off the event loop.
 import { randomUUID } from 'node:crypto';
-import { readdir, rename, rm, stat } from 'node:fs/promises';
+import { rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { errorMessage, TableInputError, TableStepError } from '../../model/errors.ts';
 import type { TableRecipe } from '../../model/recipe/recipe.ts';
@@ -11,6 +11,7 @@ import { OverlongError, SilentError, WorkerPool } from '../../util/worker-pool.t
 import { type Answer, answered } from '../thread-answer.ts';
 import type { Made, MadeTable, PrepareTask } from './prepare-worker.ts';
 import { moduleAt } from './step/plugin.ts';
+import { sweepPrepared } from './sweep-prepared.ts';
 
 const pool = new WorkerPool<PrepareTask, Answer<Made>>({
   file: 'prepare-worker',
@@ -90,19 +91,6 @@ const inPlace = async (
     place.release();
   }
 };
-
-/** Removes what attempts under a label left in a folder, and what is older than a day. */
-export const sweepPrepared = async (folder: string, label: string): Promise<void> => {
-  const names = await readdir(folder).catch(() => []); // the folder does not exist yet
-  for (const name of names) {
-    const path = join(folder, name);
-    const facts = await stat(path).catch(() => null); // another process has just removed it
-    const isOld = facts !== null && Date.now() - facts.mtimeMs > dayMs;
-    if (isOld || name.startsWith(`${label}.`)) await rm(path, { force: true });
-  }
-};
-
-const dayMs = 24 * 3600 * 1000;
 
 export const removePreparedFile = (path: string): Promise<void> => rm(path, { force: true });
 
