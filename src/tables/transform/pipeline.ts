@@ -44,7 +44,7 @@ export interface Pipeline extends Omit<Table, 'close'> {
   /** What the steps did, a line each; complete once all rows were read. */
   summary(): string[];
   rowsRead(): number;
-  close(): void;
+  close(): Promise<void>;
 }
 
 interface Counted {
@@ -59,9 +59,10 @@ export const pipelineOf = async (
   { steps, schema }: Pick<TableRecipe, 'steps' | 'schema'>,
   tools: Tools,
 ): Promise<Pipeline> => {
-  const parts: { summary(): string; close?(): void }[] = [];
-  const close = (): void => {
-    for (const part of parts) part.close?.();
+  const parts: { summary(): string; close(): unknown }[] = [];
+  /** From the last one on, as each takes its rows from the one before. */
+  const close = async (): Promise<void> => {
+    for (const part of parts.toReversed()) await part.close();
   };
   const read = { rows: 0 };
   let here: Table = { columns: table.columns, batches: soundRows(table, tools, read) };
@@ -92,7 +93,7 @@ export const pipelineOf = async (
     if (schema !== null) add(schemaStep(here.columns, schema, tools));
     flush();
   } catch (error) {
-    close();
+    await close();
     throw error;
   }
   return { ...here, summary: () => parts.map((part) => part.summary()), rowsRead: () => read.rows, close };

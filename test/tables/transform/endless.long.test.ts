@@ -35,7 +35,7 @@ const run = async (steps: Step[], pattern?: string): Promise<void> => {
   try {
     for await (const _ of pipeline.batches);
   } finally {
-    pipeline.close();
+    await pipeline.close();
   }
 };
 

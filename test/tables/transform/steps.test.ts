@@ -1,5 +1,5 @@
 // What each step does to a table, and what it says of itself.
-import { writeFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { SeenKeys } from '../../../src/tables/transform/step/rows.ts';
@@ -284,6 +284,30 @@ describe('a module of one’s own', () => {
         code: 'table-step',
         message: expect.stringContaining(`transform ${name}:${line} `),
       });
+  });
+
+  it.each([
+    ['the table is too large', 'yield { a: 1 }', [], 'the table holds more than'],
+    ['a later step does not fit', 'yield { a: 1 }', [{ drop: ['b'] }], 'step drop: there is no column "b"'],
+    ['its first row is none', 'yield 1', [], 'row 1 is not an object'],
+    ['a later row is none', 'yield { a: 1 }; yield 1', [], 'row 2 is not an object'],
+  ])('ends what it began where %s, and its own faults then do not count', async (_, rows, later, message) => {
+    const ended = join(tempDir(), 'ended');
+    const path = module(`
+      import { writeFileSync } from 'node:fs';
+      export async function* transform() {
+        try {
+          for (;;) { ${rows}; }
+        } finally {
+          writeFileSync(${JSON.stringify(ended)}, '');
+          throw new Error('of the end');
+        }
+      }
+    `);
+    await expect(
+      made('t.csv', people, { table: [{ transform: path }, ...later] }, { maxBytes: 1000 }),
+    ).rejects.toMatchObject({ message: expect.stringContaining(message) });
+    expect(existsSync(ended)).toBe(true);
   });
 
   it('that is not there is a fault of the step', async () => {

@@ -35,7 +35,18 @@ export const pluginStage = async (
       throw error instanceof SluiceError ? error : failed(path, error);
     }
   };
-  const first = await next();
+  /** Lets the module end what it began, where its other rows are not wanted. */
+  const close = async (): Promise<void> => {
+    try {
+      await given.return?.();
+    } catch {
+      // What ended the table is what people are told of.
+    }
+  };
+  const first = await next().catch(async (error) => {
+    await close();
+    throw error;
+  });
   const columns = first === null ? table.columns : Object.keys(first);
   const known = new Set(columns);
   async function* rows(): AsyncGenerator<Row> {
@@ -57,6 +68,7 @@ export const pluginStage = async (
     columns,
     batches: inBatches(rows()),
     summary: () => `transform ${name}: ${plural(counts.read, 'row')} in, ${plural(counts.given, 'row')} out`,
+    close,
   };
 };
 

@@ -54,7 +54,7 @@ export class SeenKeys {
 /** A stage that needs more than one row at a time. */
 export interface Stage extends Omit<Table, 'close'> {
   summary: () => string;
-  close?: () => void;
+  close: () => unknown;
 }
 
 /** Sorts by columns; the sort is stable, and in a column of numbers other cells come last. */
