@@ -196,8 +196,8 @@ export const adoptUnfinished = async (options: AdoptOptions) => {
       continue;
     }
     const own = isOurs ? folder : await takeOver(spool, name, id.claimedAt, token);
-    const dropped = own && (await adopt(own, options));
-    if (own && dropped) unfinished.push({ folder: own, dropped });
+    const dropped = own === null ? null : await adopt(own, options);
+    if (own !== null && dropped !== null) unfinished.push({ folder: own, dropped });
   }
   return { unfinished, othersUntil };
 };

@@ -49,7 +49,7 @@ export class DatasetDraft implements PlacedValue {
   problem(path: Path, message: string, end?: End): FileProblem {
     let length = path.length;
     while (length > 0 && !this.#origins.has(nameOf(path.slice(0, length)))) length -= 1;
-    const origin = (length > 0 && this.#origins.get(nameOf(path.slice(0, length)))) || this.#whole;
+    const origin = this.#origins.get(nameOf(path.slice(0, length))) ?? this.#whole;
     const problem = origin(path.slice(length), message, end);
     const key = path.filter((step) => step !== 'resources' && typeof step !== 'number').join('.');
     return { ...problem, key: problem.key || key };

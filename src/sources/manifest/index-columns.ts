@@ -27,9 +27,14 @@ let known: ReadonlyMap<string, IndexColumn> | null = null;
 const makeColumns = (): ReadonlyMap<string, IndexColumn> => {
   const names = new Map<string, IndexColumn>();
   const shapeOf = (schema: z.ZodType) => z.toJSONSchema(schema, { io: 'input' }) as Shape; // a part of it
-  for (const [of, schema] of Object.entries({ resource: resourceSchema, dataset: datasetSchema }))
+  const schemas = [
+    ['resource', resourceSchema],
+    ['dataset', datasetSchema],
+  ] as const;
+  for (const [of, schema] of schemas)
     for (const { path, kind } of keysOf(shapeOf(schema))) {
-      const [name, column] = [path.join('.'), { of, path, kind } as IndexColumn];
+      const column = { of, path, kind };
+      const name = path.join('.');
       // What people call `name` is a title, or anything; the file name of a `url` is `resource.name`.
       if (name !== 'name' && !names.has(name)) names.set(name, column);
       names.set(`${of}.${name}`, column);
