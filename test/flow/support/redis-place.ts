@@ -18,8 +18,14 @@ export interface RedisPlace extends Place {
 export const makeRedisPlace = async (url: string, config: Record<string, unknown> = {}): Promise<RedisPlace> => {
   const server = await startTestRedis();
   const store = new Redis({ ...server.options, maxRetriesPerRequest: null });
+  const connections = [store];
+  const connect = (): Redis => {
+    const connection = store.duplicate();
+    connections.push(connection);
+    return connection;
+  };
   atFileEnd(async () => {
-    store.disconnect();
+    for (const connection of connections) connection.disconnect();
     await server.close();
   });
   const env = { REDIS_URL: `unix://${'path' in server.options ? server.options.path : ''}` };
@@ -34,7 +40,7 @@ export const makeRedisPlace = async (url: string, config: Record<string, unknown
     publish: async (manifest, start) => withReport(await run(['publish', manifest, '--json'], start)),
     serve: (args, start) => place.serve(args, withRedis(start)),
     spawnService: (args, start) => place.spawnService(args, { ...start, ...withRedis(start) }),
-    redis: () => store.duplicate(),
+    redis: connect,
     store,
     redisUrl: env.REDIS_URL,
     remembered: async () => {
