@@ -53,7 +53,7 @@ export const queueWorker = (parts: WorkerParts) => {
     }
   };
 
-  // The engine passes the signal to a function that declares it.
+  // The engine passes the signal only to a function that declares three parameters.
   const turnOf = (job: Job, token?: string, taken?: AbortSignal) => work(job, token ?? '', taken).catch(explain);
   const worker = new Worker(queue, turnOf, {
     connection: queues.connection,

@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { itemId } from '../../src/model/job.ts';
 import { redisKeys } from '../../src/model/redis-keys.ts';
+import { lockLost } from '../../src/queue/turn.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { openToy, type Toy } from './support/toy.ts';
 
@@ -89,6 +90,15 @@ describe('a job whose lock a live worker lost', () => {
     expect(await toy.redis.get('toy.losses:lose-99')).toBe('50');
     const logs = await toy.redis.lrange(redisKeys('toy').log(itemId('r6-lost', 'm/lose-12')), 0, -1);
     expect(logs.filter((line) => line.includes('resumed after its lock was lost in step slip'))).toHaveLength(12);
+  });
+
+  it('is told to end as soon as the engine finds its lock with another worker', async () => {
+    await toy.serve();
+    await toy.addRun('r6-taken', ['slow-lost']);
+    await waitUntil('the job to begin', () => toy.redis.get('toy.starts:slow-lost'));
+    const key = toy.queues.portal('p').toKey(itemId('r6-taken', 'm/slow-lost'));
+    await toy.redis.set(`${key}:lock`, 'token of another worker');
+    expect(await waitUntil('its end', () => toy.redis.get('toy.cut'))).toContain(lockLost);
   });
 });
 

@@ -199,6 +199,11 @@ export const startToyWorkers = async (path: string, trick?: string): Promise<Toy
     if (name.startsWith('slow-between')) {
       await (name.endsWith('look') ? cutOff(job.signal) : sleep(30_000, undefined, { signal: job.signal }));
     }
+    if (name.startsWith('slow-lost')) {
+      await cutOff(job.signal).catch(() => undefined);
+      await redis.set('toy.cut', `${job.signal.reason}`);
+      job.signal.throwIfAborted();
+    }
     if (name.startsWith('slow-refused')) {
       await cutOff(job.signal).catch(() => undefined);
       throw new PortalRefusedError('portal p: no', facts);
