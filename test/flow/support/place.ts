@@ -106,6 +106,7 @@ export const makePlace = (config: Record<string, unknown> = {}, { keepsRedis = t
     redis: () => {
       const redis = new Redis({ path: pidFile().socket, maxRetriesPerRequest: null, lazyConnect: false });
       redis.on('error', () => undefined); // it is killed on purpose in some flows
+      atFileEnd(() => redis.disconnect());
       return redis;
     },
     keys: redisKeys('sluice'),
