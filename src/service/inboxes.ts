@@ -1,19 +1,14 @@
 // The watched folders of the service: each batch of claimed files requests a run; a one-off run scans its folder once.
-import { access, constants, stat } from 'node:fs/promises';
-import { join, relative } from 'node:path';
+import { access, constants } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
-import { isBelow } from '../model/key.ts';
-import type { LedgerEntry } from '../model/ledger-entry.ts';
 import { targetName } from '../model/redis-keys.ts';
-import { placeRule } from '../sources/drop/drop-target.ts';
 import { type Inbox, openInbox } from '../sources/drop/inbox.ts';
-import { type Claim, foldersOf, inSpool, listClaims } from '../sources/drop/spool.ts';
+import type { Claim } from '../sources/drop/spool.ts';
 import { portalsOf, targetOf } from '../sources/manifest/load.ts';
 import type { DropManifest } from '../sources/manifest/schema.ts';
 import { expectedOf } from '../state/deadlines.ts';
 import { repeat } from '../util/concurrency.ts';
-import { durationWords } from '../util/quantity.ts';
 import type { Runtime } from './runtime.ts';
 import { countCancelled, openClaims, waitingPortals } from './sources.ts';
 
@@ -38,13 +33,8 @@ export type InboxViewOfService = z.infer<typeof inboxViewSchema>;
 /** Opens and closes watched folders as manifests come and go. */
 export const inboxesOf = (runtime: Runtime) => {
   const { redis, keys, config, log } = runtime;
-  const open = new Map<string, { manifest: DropManifest; inbox: Inbox }>();
-  /** Folders that are looked at just now. */
-  const checked = new Set<string>();
-  /** When a target was last seen without a run or was tried again, by its name; absent while it has one. */
-  const lastTry = new Map<string, number>();
-  /** Files of each manifest whose run was cancelled, as of the end of the last run or the last try. */
-  const cancelledOf = new Map<string, number>();
+  const open: OpenInboxes = new Map();
+  const runAgain = spoolRetries(runtime);
   let ends: (() => Promise<void>)[] = [];
 
   const end = async (name: string): Promise<void> => {
@@ -64,26 +54,6 @@ export const inboxesOf = (runtime: Runtime) => {
       }
     });
 
-  /** Retries files that stayed in the spool, once per `rescan`. Returns how many wait for a person instead. */
-  const runAgain = async (manifest: DropManifest): Promise<number> => {
-    for (const portal of portalsOf(manifest)) {
-      const target = { manifest: manifest.name, portal };
-      const name = targetName(target);
-      if ((await runtime.gate.state(target)).current !== null) {
-        lastTry.delete(name);
-        continue;
-      }
-      const last = lastTry.get(name);
-      const isTime = last !== undefined && Date.now() - last >= config.inbox.rescanMs;
-      if (last !== undefined && !isTime) continue;
-      lastTry.set(name, Date.now());
-      cancelledOf.set(manifest.name, await countCancelled(manifest, runtime));
-      if (isTime && (await waitingPortals(manifest, runtime)).includes(portal))
-        await runtime.requestRun(targetOf({ ...manifest, portal }), 'drop');
-    }
-    return cancelledOf.get(manifest.name) ?? 0;
-  };
-
   const publish = async (): Promise<void> => {
     for (const [name, { manifest, inbox }] of open) {
       const state = inbox.state();
@@ -92,19 +62,6 @@ export const inboxesOf = (runtime: Runtime) => {
       const settleMs = own ?? config.inbox.settleMs;
       const view: InboxViewOfService = { manifest: name, folder, ...state, settleMs, cancelled, at: Date.now() };
       await redis.hset(keys.inboxes, name, JSON.stringify(view));
-    }
-  };
-
-  /** Apart from the views: a folder that hangs, as on a dead network drive, does not delay the others. */
-  const signsOfLife = async (): Promise<void> => {
-    for (const [name, { manifest }] of open) {
-      if (checked.has(name)) continue;
-      checked.add(name);
-      const renewed = () => ({ member: expectedOf.inbox(name), at: Date.now() + config.watch.everyMs });
-      void isUsable(manifest.drop.folder)
-        .then((usable) => (usable && open.has(name) ? runtime.deadlines.keepPromise(renewed()) : undefined))
-        .catch(() => undefined) // without Redis, nothing else works either
-        .finally(() => checked.delete(name));
     }
   };
 
@@ -117,7 +74,8 @@ export const inboxesOf = (runtime: Runtime) => {
       for (const [name, manifest] of wanted)
         if (!open.has(name)) open.set(name, { manifest, inbox: await watch(manifest) });
       const failed = (err: unknown): void => log.debug({ err }, 'inbox state could not be shown');
-      if (ends.length === 0) ends = [publish, signsOfLife].map((each) => repeat(publishMs, each, failed));
+      if (ends.length === 0)
+        ends = [publish, signsOfLife(runtime, open)].map((work) => repeat(publishMs, work, failed));
       await publish();
     },
 
@@ -125,6 +83,53 @@ export const inboxesOf = (runtime: Runtime) => {
       await Promise.all(ends.map((each) => each()));
       for (const name of open.keys()) await end(name);
     },
+  };
+};
+
+type OpenInboxes = Map<string, { manifest: DropManifest; inbox: Inbox }>;
+
+/** Retries files that stayed in the spool of a manifest, once per `rescan`; tells how many wait for a person instead. */
+const spoolRetries = (runtime: Runtime) => {
+  /** When a target was last seen without a run or was tried again, by its name; absent while it has one. */
+  const lastTry = new Map<string, number>();
+  /** Files of each manifest whose run was cancelled, as of the end of the last run or the last try. */
+  const cancelled = new Map<string, number>();
+
+  return async (manifest: DropManifest): Promise<number> => {
+    for (const portal of portalsOf(manifest)) {
+      const target = { manifest: manifest.name, portal };
+      const name = targetName(target);
+      if ((await runtime.gate.state(target)).current !== null) {
+        lastTry.delete(name);
+        continue;
+      }
+      const last = lastTry.get(name);
+      const isTime = last !== undefined && Date.now() - last >= runtime.config.inbox.rescanMs;
+      if (last !== undefined && !isTime) continue;
+      lastTry.set(name, Date.now());
+      cancelled.set(manifest.name, await countCancelled(manifest, runtime));
+      if (isTime && (await waitingPortals(manifest, runtime)).includes(portal))
+        await runtime.requestRun(targetOf({ ...manifest, portal }), 'drop');
+    }
+    return cancelled.get(manifest.name) ?? 0;
+  };
+};
+
+/** Gives them apart from the views: a folder that hangs, as on a dead network drive, does not delay the others. */
+const signsOfLife = ({ deadlines, config }: Runtime, open: OpenInboxes) => {
+  /** Folders that are looked at just now. */
+  const checked = new Set<string>();
+
+  return async (): Promise<void> => {
+    for (const [name, { manifest }] of open) {
+      if (checked.has(name)) continue;
+      checked.add(name);
+      const renewed = () => ({ member: expectedOf.inbox(name), at: Date.now() + config.watch.everyMs });
+      void isUsable(manifest.drop.folder)
+        .then((usable) => (usable && open.has(name) ? deadlines.keepPromise(renewed()) : undefined))
+        .catch(() => undefined) // without Redis, nothing else works either
+        .finally(() => checked.delete(name));
+    }
   };
 };
 
@@ -149,48 +154,6 @@ export const readInboxViews = async (runtime: Runtime): Promise<InboxViewOfServi
     const parsed = inboxViewSchema.safeParse(JSON.parse(text));
     return parsed.success ? [parsed.data] : [];
   });
-
-const anyPlace = placeRule({ files: ['**'] });
-
-/** False for what no inbox takes, by its name: faulty and unfinished files, metadata, markers. */
-const isForInbox = (dropped: string): boolean => ['file', 'left'].includes(anyPlace(dropped).kind);
-
-const takenText =
-  'not live yet: taken from the inbox\n-> `sluice runs` shows its run; if that was cancelled, `sluice run-now` publishes the file';
-
-type Wanted = { what: string; path: string } | Pick<LedgerEntry, 'key' | 'sourcePath'>;
-
-/** The path in a watched folder; null where the folder is none for it. */
-const placeIn = (folder: string, manifest: string, of: Wanted): string | null => {
-  if ('key' in of) return isBelow(of.key, manifest) ? (inSpool(of.sourcePath ?? '')?.dropped ?? '') : null;
-  const dropped = relative(folder, of.path);
-  return dropped.startsWith('..') ? null : dropped;
-};
-
-/** A file of a watched folder that is not published yet, by its path, or newer than that of an item; null for none. */
-export const waitingFile = async (runtime: Runtime, of: Wanted) => {
-  const [what, key] = 'key' in of ? [of.key, of.key] : [of.what, null];
-  for (const { folder, manifest, left, settling, settleMs } of await readInboxViews(runtime)) {
-    const dropped = placeIn(folder, manifest, of);
-    if (dropped === null) continue;
-    const waiting = { what, manifest, portal: null, runId: null, since: null };
-    const ignored = left.find(({ path }) => path === dropped);
-    if (ignored)
-      return { ...waiting, state: 'ignored' as const, why: `not live: ignored in the inbox: ${ignored.reason}` };
-    // In the spool is also what an item is made of, and its run says how that goes on.
-    const claims = key === null ? await listClaims(foldersOf(folder).spool) : [];
-    const claimed = claims.findLast((claim) => claim.dropped === dropped);
-    if (claimed) return { ...waiting, state: 'in progress' as const, since: claimed.claimedAt, why: takenText };
-    const seen = settling.find((file) => file.path === dropped || file.key === key);
-    const path = seen?.path ?? dropped;
-    const found = isForInbox(path) ? await stat(join(folder, path)).catch(() => null) : null;
-    // What a view of a second ago has seen may have been taken since; of a path that means it is being recorded.
-    if (!found?.isFile() && (!seen || key !== null)) continue;
-    const why = `not live yet: waiting until the file is complete: unchanged for ${durationWords(settleMs)}`;
-    return { ...waiting, state: 'settling' as const, since: seen?.since ?? null, why };
-  }
-  return null;
-};
 
 /** Claims every file of the inbox, until none is settling, nor left by a watcher that was killed. Returns what it ignores, as lines. */
 export const takeDropped = async (runtime: Runtime, manifest: DropManifest, signal: AbortSignal): Promise<string[]> => {

@@ -1,0 +1,52 @@
+// Files of watched folders that are not published yet: what of them is known, and why they wait.
+import { stat } from 'node:fs/promises';
+import { join, relative } from 'node:path';
+import { isBelow } from '../model/key.ts';
+import type { LedgerEntry } from '../model/ledger-entry.ts';
+import { placeRule } from '../sources/drop/drop-target.ts';
+import { foldersOf, inSpool, listClaims } from '../sources/drop/spool.ts';
+import { durationWords } from '../util/quantity.ts';
+import { readInboxViews } from './inboxes.ts';
+import type { Runtime } from './runtime.ts';
+
+const anyPlace = placeRule({ files: ['**'] });
+
+/** False for what no inbox takes, by its name: faulty and unfinished files, metadata, markers. */
+const isForInbox = (dropped: string): boolean => ['file', 'left'].includes(anyPlace(dropped).kind);
+
+const takenText =
+  'not live yet: taken from the inbox\n-> `sluice runs` shows its run; if that was cancelled, `sluice run-now` publishes the file';
+
+type Wanted = { what: string; path: string } | Pick<LedgerEntry, 'key' | 'sourcePath'>;
+
+/** The path in a watched folder; null where the folder is none for it. */
+const placeIn = (folder: string, manifest: string, of: Wanted): string | null => {
+  if ('key' in of) return isBelow(of.key, manifest) ? (inSpool(of.sourcePath ?? '')?.dropped ?? '') : null;
+  const dropped = relative(folder, of.path);
+  return dropped.startsWith('..') ? null : dropped;
+};
+
+/** A file of a watched folder that is not published yet, by its path, or newer than that of an item; null for none. */
+export const waitingFile = async (runtime: Runtime, of: Wanted) => {
+  const [what, key] = 'key' in of ? [of.key, of.key] : [of.what, null];
+  for (const { folder, manifest, left, settling, settleMs } of await readInboxViews(runtime)) {
+    const dropped = placeIn(folder, manifest, of);
+    if (dropped === null) continue;
+    const waiting = { what, manifest, portal: null, runId: null, since: null };
+    const ignored = left.find(({ path }) => path === dropped);
+    if (ignored)
+      return { ...waiting, state: 'ignored' as const, why: `not live: ignored in the inbox: ${ignored.reason}` };
+    // In the spool is also what an item is made of, and its run says how that goes on.
+    const claims = key === null ? await listClaims(foldersOf(folder).spool) : [];
+    const claimed = claims.findLast((claim) => claim.dropped === dropped);
+    if (claimed) return { ...waiting, state: 'in progress' as const, since: claimed.claimedAt, why: takenText };
+    const seen = settling.find((file) => file.path === dropped || file.key === key);
+    const path = seen?.path ?? dropped;
+    const found = isForInbox(path) ? await stat(join(folder, path)).catch(() => null) : null;
+    // What a view of a second ago has seen may have been taken since; of a path that means it is being recorded.
+    if (!found?.isFile() && (!seen || key !== null)) continue;
+    const why = `not live yet: waiting until the file is complete: unchanged for ${durationWords(settleMs)}`;
+    return { ...waiting, state: 'settling' as const, since: seen?.since ?? null, why };
+  }
+  return null;
+};
