@@ -32,34 +32,16 @@ export const silenceWatch = (parts: SilenceWatchParts) => {
 
   /** Without what is no longer in the manifests. */
   const stillExpected = async (silent: Deadline[], targets: KnownTarget[]): Promise<Deadline[]> => {
-    const isGone = async ({ member }: Deadline): Promise<boolean> => {
-      const { kind, manifest, portal, key } = expectedIn(member);
-      if (portal === null || kind === 'schedule') return false;
-      const path = targets.find((target) => target.manifest === manifest && target.portal === portal)?.manifestPath;
-      if (path !== undefined && !existsSync(path)) return true;
-      const entry = key === null ? null : await ledger.entry(portal, key);
-      return entry !== null && (entry.missingSince !== null || entry.removed !== null);
-    };
-    const verdicts = await Promise.all(silent.map(isGone));
+    const verdicts = await Promise.all(silent.map(({ member }) => isGone(ledger, member, targets)));
     await deadlines.forget(silent.flatMap(({ member }, index) => (verdicts[index] ? [member] : [])));
     return silent.filter((_, index) => !verdicts[index]);
   };
 
-  /** The id of a notice follows from what it reports: after a kill, or from two processes, it is the same notice. */
-  const report = async (event: 'overdue' | 'overdue-ended', group: Deadline[], targets: KnownTarget[]) => {
-    const [first = { member: '', at: 0 }] = group;
-    const { name, manifest, portal } = expectedIn(first.member);
+  const report = async (event: OverdueEvent, group: Deadline[], targets: KnownTarget[]): Promise<void> => {
     const isLate = event === 'overdue';
     const items = isLate ? (await inWords(parts, group.slice(0, listedItems))).map(itemOf) : [];
-    const all = group.length === 1 ? name : `${name} and ${group.length - 1} others`;
-    const ended = `no longer overdue: ${all}, since ${new Date(first.at).toISOString()}`;
-    const begun = group.length === 1 ? `overdue: ${items[0]?.meaning}` : `${group.length} overdue: ${name} and others`;
-    const summary = isLate ? begun : ended;
-    const hash = createHash('sha256').update(JSON.stringify(group)).digest('hex').slice(0, 24);
-    const notice: Notice = {
-      ...{ id: `${event}.${hash}`, event, at: new Date(now()).toISOString(), runId: null },
-      ...{ manifest, portal, summary, items, more: isLate ? group.length - items.length : 0 },
-    };
+    const notice = noticeOf(event, group, { items, at: new Date(now()) });
+    const { manifest, portal, summary } = notice;
     const path = targets.find((target) => target.manifest === manifest && (portal ?? target.portal) === target.portal);
     const own = path && (await loadManifest(path.manifestPath).catch(() => null)); // its recipients, if it can be read
     await notifier.send(notice, own?.notify ?? { email: null, webhook: null });
@@ -109,6 +91,34 @@ export const silenceWatch = (parts: SilenceWatchParts) => {
       await ended;
       await deadlines.forget([self]);
     },
+  };
+};
+
+/** True for what is no longer in a manifest, or not on its portal any more. */
+const isGone = async (ledger: Connections['ledger'], member: string, targets: KnownTarget[]): Promise<boolean> => {
+  const { kind, manifest, portal, key } = expectedIn(member);
+  if (portal === null || kind === 'schedule') return false;
+  const path = targets.find((target) => target.manifest === manifest && target.portal === portal)?.manifestPath;
+  if (path !== undefined && !existsSync(path)) return true;
+  const entry = key === null ? null : await ledger.entry(portal, key);
+  return entry !== null && (entry.missingSince !== null || entry.removed !== null);
+};
+
+type OverdueEvent = 'overdue' | 'overdue-ended';
+
+/** Its id follows from what it reports: after a kill, or from two processes, it is the same notice. */
+const noticeOf = (event: OverdueEvent, group: Deadline[], { items, at }: { items: NoticeItem[]; at: Date }): Notice => {
+  const [first = { member: '', at: 0 }] = group;
+  const { name, manifest, portal } = expectedIn(first.member);
+  const isLate = event === 'overdue';
+  const all = group.length === 1 ? name : `${name} and ${group.length - 1} others`;
+  const ended = `no longer overdue: ${all}, since ${new Date(first.at).toISOString()}`;
+  const begun = group.length === 1 ? `overdue: ${items[0]?.meaning}` : `${group.length} overdue: ${name} and others`;
+  const hash = createHash('sha256').update(JSON.stringify(group)).digest('hex').slice(0, 24);
+  return {
+    ...{ id: `${event}.${hash}`, event, at: at.toISOString(), runId: null, manifest, portal, items },
+    summary: isLate ? begun : ended,
+    more: isLate ? group.length - items.length : 0,
   };
 };
 
