@@ -38,6 +38,12 @@ export const embeddedPortal = async (
 
 type Hooks = (url: string) => Promise<Partial<PortalHooks>>;
 
+interface Reached {
+  username: string;
+  password: string;
+  url: string;
+}
+
 /** Opens the portals of a configuration, each once; needs no queue. */
 export const portalAccess = (config: Config, log: Log) => {
   const portals = new Map<string, Portal>();
@@ -48,7 +54,7 @@ export const portalAccess = (config: Config, log: Log) => {
   /** The configuration of a portal. @throws UsageError for an unknown name */
   const configOf = (name: string): PortalConfig => portalNamed(config, name);
 
-  const reach = async (portal: PortalConfig): Promise<{ username: string; password: string; url: string }> => {
+  const reach = async (portal: PortalConfig): Promise<Reached> => {
     if (portal.kind === 'remote') return { username: portal.username, password: portal.password, url: portal.url };
     const { login, options } = await embeddedPortal(portal);
     const served = supervisors.get(portal.name);
@@ -62,19 +68,11 @@ export const portalAccess = (config: Config, log: Log) => {
 
   const openAs = async (key: string, name: string, { hooks, isAnonymous }: { hooks: Hooks; isAnonymous: boolean }) => {
     const portal = configOf(name);
-    const { username, password, url } = await reach(portal);
-    const token = portal.kind === 'remote' ? portal.token : null;
-    const { connectMs, headersMs, bodyMs, uploadMs, readRetries } = config.http;
+    const reached = await reach(portal);
+    const settings = clientSettings(portal, config.http, reached);
     const client = Portal.open(
-      {
-        ...{ name, url, username, password, token, readRetries },
-        isAnonymous: isAnonymous || (username === '' && token === null),
-        dialect: portal.dialect,
-        terms: { vocabularies: portal.vocabularies, terms: portal.terms },
-        connections: portal.concurrency,
-        timeouts: { connectMs, headersMs, bodyMs, uploadMs, importMs: portal.importTimeoutMs },
-      },
-      { log: log.child({ portal: name }), ...(await hooks(url)) },
+      { ...settings, isAnonymous: isAnonymous || (settings.username === '' && settings.token === null) },
+      { log: log.child({ portal: name }), ...(await hooks(reached.url)) },
     );
     portals.set(key, client);
     return client;
@@ -122,5 +120,20 @@ export const portalAccess = (config: Config, log: Log) => {
       await Promise.all([...portals.values()].map((portal) => portal.close()));
       await Promise.all([...supervisors.values()].map((supervisor) => supervisor.close()));
     },
+  };
+};
+
+/** How the client of a portal is opened, whoever it acts for. */
+const clientSettings = (portal: PortalConfig, http: Config['http'], reached: Reached) => {
+  const { connectMs, headersMs, bodyMs, uploadMs, readRetries } = http;
+  return {
+    ...reached,
+    name: portal.name,
+    token: portal.kind === 'remote' ? portal.token : null,
+    dialect: portal.dialect,
+    terms: { vocabularies: portal.vocabularies, terms: portal.terms },
+    connections: portal.concurrency,
+    timeouts: { connectMs, headersMs, bodyMs, uploadMs, importMs: portal.importTimeoutMs },
+    readRetries,
   };
 };
