@@ -81,44 +81,22 @@ export const workerHeartbeat = (redis: Redis, keys: RedisKeys, { silence, ...sho
   const id = randomUUID();
   const own = { host: hostname(), pid: process.pid, ...shown };
   const portals = Object.keys(own.limits);
-  const warned = new Set<string>();
-  /** Until when a portal counts as shared, Unix milliseconds. */
-  const sharedUntil: Record<string, number> = {};
-  let agreed: Record<string, AgreedLimits> = {};
+  const agreement = limitAgreement(own.limits, log);
   let onChange: OnLimits = async () => undefined;
   let endBeats: (() => Promise<void>) | undefined;
-
-  /** The limits in force for a portal; before the others are known, others may be there. */
-  const limitsOf = (portal: string): AgreedLimits => {
-    const stated = own.limits[portal] ?? { concurrency: 1, requestsPerSecond: 0 };
-    return agreed[portal] ?? { ...stated, isShared: true, workers: 1 };
-  };
-
-  /** Brings what live workers state for a portal into force; true where that is new. */
-  const agreeOn = async (portal: string, all: Heartbeat[], now: number): Promise<boolean> => {
-    const stated = all.flatMap((worker) => worker.limits[portal] ?? []);
-    if (stated.length === 0) return false;
-    if (stated.length > 1) sharedUntil[portal] = now + goneMs;
-    const isShared = now < (sharedUntil[portal] ?? 0);
-    const limits = lowest(stated);
-    const found = { ...limits, isShared, workers: stated.length };
-    if (isDeepStrictEqual(found, limitsOf(portal))) return false;
-    agreed = { ...agreed, [portal]: found };
-    if (!warned.has(portal) && stated.some((each) => !isDeepStrictEqual(each, limits))) {
-      warned.add(portal);
-      log.warn({ portal, limits }, 'workers state different limits for a portal; the lowest are in force');
-    }
-    await onChange(portal, found);
-    return true;
-  };
 
   /** Repeats after every change, which may undo the lower limits of a worker that joined just before. */
   const agree = async (): Promise<void> => {
     for (let isNew = true; isNew; ) {
       isNew = false;
       const now = Date.now();
-      const all = [...(await liveWorkers(redis, keys, now)).values()];
-      for (const portal of portals) isNew = (await agreeOn(portal, all, now)) || isNew;
+      const workers = [...(await liveWorkers(redis, keys, now)).values()];
+      for (const portal of portals) {
+        const limits = agreement.renew(portal, workers, now);
+        if (limits === null) continue;
+        await onChange(portal, limits);
+        isNew = true;
+      }
     }
   };
 
@@ -131,7 +109,7 @@ export const workerHeartbeat = (redis: Redis, keys: RedisKeys, { silence, ...sho
 
   return {
     id,
-    limits: limitsOf,
+    limits: agreement.limits,
 
     lives: async (other: string): Promise<boolean> =>
       other === id || (await liveWorkers(redis, keys, Date.now())).has(other),
@@ -139,7 +117,7 @@ export const workerHeartbeat = (redis: Redis, keys: RedisKeys, { silence, ...sho
     /** The limits in force for a portal, including those of workers that have just joined. */
     limitsNow: async (portal: string): Promise<AgreedLimits> => {
       await agree();
-      return limitsOf(portal);
+      return agreement.limits(portal);
     },
 
     /** Begins; `changed` is called with each portal whose limits changed, at first with all. */
@@ -147,7 +125,7 @@ export const workerHeartbeat = (redis: Redis, keys: RedisKeys, { silence, ...sho
       // First what the others state, so that our own limits are never in force for a moment where theirs are lower.
       await beat();
       onChange = changed;
-      for (const portal of portals) await changed(portal, limitsOf(portal));
+      for (const portal of portals) await changed(portal, agreement.limits(portal));
       await agree();
       endBeats = repeat(heartbeatMs, beat, (err) => log.debug({ err }, 'heartbeat failed'));
     },
@@ -155,6 +133,44 @@ export const workerHeartbeat = (redis: Redis, keys: RedisKeys, { silence, ...sho
     stop: async (): Promise<void> => {
       void endBeats?.();
       await redis.hdel(keys.workers, id).catch(() => undefined); // Redis may be gone at a forced end
+    },
+  };
+};
+
+/** The limits in force for each portal, as live workers state them. */
+const limitAgreement = (own: Record<string, PortalLimits>, log: Log) => {
+  const agreed: Record<string, AgreedLimits> = {};
+  /** Until when a portal counts as shared, Unix milliseconds. */
+  const sharedUntil: Record<string, number> = {};
+  const warned = new Set<string>();
+
+  /** The limits in force for a portal; before the others are known, others may be there. */
+  const limits = (portal: string): AgreedLimits => {
+    const stated = own[portal] ?? { concurrency: 1, requestsPerSecond: 0 };
+    return agreed[portal] ?? { ...stated, isShared: true, workers: 1 };
+  };
+
+  const warnOfDifferent = (portal: string, stated: PortalLimits[]): void => {
+    const inForce = lowest(stated);
+    if (warned.has(portal) || stated.every((each) => isDeepStrictEqual(each, inForce))) return;
+    warned.add(portal);
+    log.warn({ portal, limits: inForce }, 'workers state different limits for a portal; the lowest are in force');
+  };
+
+  return {
+    limits,
+
+    /** Brings what live workers state for a portal into force; returns it where that is new. */
+    renew: (portal: string, workers: Heartbeat[], now: number): AgreedLimits | null => {
+      const stated = workers.flatMap((worker) => worker.limits[portal] ?? []);
+      if (stated.length === 0) return null;
+      if (stated.length > 1) sharedUntil[portal] = now + goneMs;
+      const isShared = now < (sharedUntil[portal] ?? 0);
+      const found = { ...lowest(stated), isShared, workers: stated.length };
+      if (isDeepStrictEqual(found, limits(portal))) return null;
+      agreed[portal] = found;
+      warnOfDifferent(portal, stated);
+      return found;
     },
   };
 };
