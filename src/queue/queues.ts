@@ -49,10 +49,21 @@ export class Queues {
     return this.named(portalQueue(name));
   }
 
+  /** A queue by its name among the engine's, opened once. */
+  named(name: string): Queue {
+    const known = this.#open.get(name);
+    if (known) return known;
+    const { connection, settings } = this;
+    const queue = new Queue(name, { connection, prefix: settings.prefix, streams, settings: ourTimes });
+    // Connection errors are reported by the connection itself; without a listener they would end the process.
+    queue.on('error', () => undefined);
+    this.#open.set(name, queue);
+    return queue;
+  }
+
   /** Options of a trigger or run: kept by age after it ended. */
   runOptions(id?: string): JobsOptions {
-    const common = this.#common();
-    return { ...common, ...defined({ jobId: id }), removeOnComplete: common.removeOnFail };
+    return { ...this.#common(), ...defined({ jobId: id }), removeOnComplete: this.#keptByAge };
   }
 
   /**
@@ -69,22 +80,14 @@ export class Queues {
     this.#open.clear();
   }
 
-  #common() {
-    const { attempts, keepLogs, keepMs } = this.settings;
-    const removeOnFail = { age: Math.ceil(keepMs / 1000) };
-    // The engine would keep the stack of every attempt; an error is kept as its reason, and a bug goes to the log.
-    return { attempts, backoff: { type: 'byClass' }, keepLogs, stackTraceLimit: 0, removeOnFail };
+  get #keptByAge() {
+    return { age: Math.ceil(this.settings.keepMs / 1000) };
   }
 
-  named(name: string): Queue {
-    const known = this.#open.get(name);
-    if (known) return known;
-    const { connection, settings } = this;
-    const queue = new Queue(name, { connection, prefix: settings.prefix, streams, settings: ourTimes });
-    // Connection errors are reported by the connection itself; without a listener they would end the process.
-    queue.on('error', () => undefined);
-    this.#open.set(name, queue);
-    return queue;
+  #common(): JobsOptions {
+    const { attempts, keepLogs } = this.settings;
+    // The engine would keep the stack of every attempt; an error is kept as its reason, and a bug goes to the log.
+    return { attempts, backoff: { type: 'byClass' }, keepLogs, stackTraceLimit: 0, removeOnFail: this.#keptByAge };
   }
 }
 

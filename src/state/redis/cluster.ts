@@ -69,7 +69,7 @@ const ownerFinder = (
     for (const node of known) {
       const view = await viewOf(node, prefix, access).catch(() => null);
       if (!view?.owner) continue;
-      known = [...new Map([...view.nodes, ...seeds].map((each) => [`${each.host} ${each.port}`, each])).values()];
+      known = distinct([...view.nodes, ...seeds]);
       return view.owner;
     }
     // The owner is unknown. A connection to any node fails, or is refused, and is made again after a pause.
@@ -106,3 +106,7 @@ const viewOf = (
     };
   });
 };
+
+const distinct = (nodes: readonly ClusterNode[]): ClusterNode[] => [
+  ...new Map(nodes.map((node) => [`${node.host} ${node.port}`, node])).values(),
+];
