@@ -5,7 +5,6 @@ import { saidOf } from '../model/report.ts';
 import { endedPauseSchema, pauseSchema } from '../model/status.ts';
 import { didYouMean } from '../model/yaml/nearest.ts';
 import * as service from '../service/actions.ts';
-import { testNotices } from '../service/test-notices.ts';
 import { type CommandDeclarations, commonOptions } from './declaration.ts';
 import { exitCodes } from './exit.ts';
 import { type CommonOptions, type Io, print } from './io.ts';
@@ -52,6 +51,7 @@ export const removeCommand = async (key: string, options: RemoveOptions, io: Io)
 
 /** Sends one notice through every channel; 0 when all took it, 3 otherwise. @throws UsageError where there is none */
 const noticesTestCommand = async (options: CommonOptions, io: Io): Promise<number> => {
+  const { testNotices } = await import('../service/test-notices.ts'); // clients that the other commands start without
   const config = await configOf(options, io);
   const channels = await testNotices(config, { env: io.env, log: oneOffLog(config, options, io), signal: io.stop });
   if (channels.length === 0) {
