@@ -149,8 +149,9 @@ const waitOf = async (runtime: Runtime, run: RequestedRun) => {
   }
   if (standstill === null) return null;
   const end = standstillText(standstill);
-  // Of the last fault of the portal, since which nothing has worked there.
-  const { hint } = (await runtime.pauses.failing(portal)) ?? {};
+  // A fault of the portal, not of a source or of this machine: what to do about its last one, since which nothing has worked.
+  const isOfPortal = saidOf(portal, standstill.why) !== standstill.why;
+  const hint = isOfPortal && (await runtime.pauses.failing(portal))?.hint;
   const error = new UnfinishedError(`${targetName(run)}: nothing is tried again before ${end}`, {
     hint: `${hint ? `${hint}; ` : ''}${stays}; \`--wait\` says how long to wait`,
   });

@@ -244,6 +244,27 @@ describe('sluice publish without a manifest', () => {
     await expect(failed).rejects.toMatchObject({ code: 'unfinished', hint: expect.stringContaining(advice) });
   });
 
+  it('that waits for a source gives no advice about the portal, which has failed before', async () => {
+    const server = createServer((_request, response) => response.writeHead(503).end());
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => void server.close());
+    const { port } = server.address() as AddressInfo; // it listens on a port
+    const local = { kind: 'remote', url: 'http://127.0.0.1:9', username: 'a', password: { file: 'pw' } };
+    const retry = { backoff: '1m', maxBackoff: '1m', attempts: 3 };
+    const place = commandPlace({ portals: { local }, retry, sources: { allow: ['127.0.0.1'] } });
+    chmodSync(place.write('pw', 'b'), 0o600);
+    place.write('a.csv', sound);
+    await expect(publish(place, 'a.csv', { wait: 300 })).rejects.toMatchObject({
+      hint: expect.stringContaining('portal'),
+    });
+    const from = `http://127.0.0.1:${port}/data.json`;
+    place.write('all.yaml', JSON.stringify({ name: 'all', portal: 'local', catalogue: from }));
+    await expect(publish(place, 'all.yaml', { wait: 300 })).rejects.toMatchObject({
+      message: expect.stringContaining('503'),
+      hint: expect.stringMatching(/^the run stays queued/),
+    });
+  });
+
   it('says of a draft that visitors do not see it', async () => {
     const place = commandPlace();
     place.manifest('city', { a: sound }, { published: false });
