@@ -51,7 +51,7 @@ const viewOf = async (runtime: Runtime, what: string, path: string, { all = fals
   if (known.length === 0) return explainUnknown(runtime, what, path);
   const found = await Promise.all(known.map(async (entry) => ({ ...entry, isOpen: await isOpen(runtime, entry) })));
   const waiting = await newerFiles(runtime, what, path, found);
-  const newer = waiting.map((file) => `${file.what}, a newer version: ${file.why}`);
+  const newer = waiting.map((file) => `${file.what}, a newer version: ${file.why}`.split('\n'));
   return {
     json: statusSchema.parse({ items: found.map(itemJson), waiting }),
     lines: lines(foundLines(found, all), newer),
@@ -115,7 +115,7 @@ const explainUnknown = async (runtime: Runtime, what: string, path: string): Pro
   }
   const titled = waiting.title === undefined ? '' : ` ("${waiting.title}" on ${waiting.portal})`;
   const json = statusSchema.parse({ items: [], waiting: [waiting] });
-  return { json, lines: [`${what}${titled}: ${waiting.why}`], code: exitCodes.someFailed };
+  return { json, lines: `${what}${titled}: ${waiting.why}`.split('\n'), code: exitCodes.someFailed };
 };
 
 /** Most keys shown in full; of more, one line each, of which so many are listed unless all are requested. */
@@ -329,7 +329,7 @@ const inboxLines = ({ folder, manifest, settling, spooled, cancelled, left, sett
       hintLine(`publish the manifest ${manifest}, or drop them again`),
     ],
     settling.slice(0, 10).map(({ path, bytes }) => `  waiting until ${path} ${still}, ${plural(bytes, 'byte')}`),
-    left.slice(0, 20).map(({ path, reason }) => `  ignored ${path}: ${reason.replaceAll('\n', '\n  ')}`),
+    left.slice(0, 20).map(({ path, reason }) => `  ignored ${path}: ${reason.replaceAll('\n', '\n  ')}`.split('\n')),
   ];
 };
 

@@ -233,7 +233,7 @@ it('dropped files of a run that is cancelled while it waits are left to a person
   await waitUntil('status to say it', isLeft);
   expect(await place.run(['status', 'inbox/fourth.csv'])).toMatchObject({
     code: 3,
-    out: expect.stringContaining('not live yet: taken from the inbox'),
+    out: expect.stringContaining('not live yet: taken from the inbox\n-> `sluice runs` shows its run'),
   });
   // A service that starts anew leaves it alone, too.
   const runs = async (): Promise<string> => (await place.run(['runs'])).out;
