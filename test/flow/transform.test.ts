@@ -93,7 +93,7 @@ describe('tables made of other files', () => {
       /prepare spending\.csv: 3 rows in, 2 rows of 3 columns out.*\n.*separated by ";"[\s\S]*cast: 4 cells changed[\s\S]*1 row dropped/,
     );
     expect((await place.run(['log', 'made/budget/shapes'])).out).toMatch(
-      /shapes\.zip holds no table .*: sent unchanged/,
+      /shapes\.zip holds no table .*: left unchanged/,
     );
 
     const from = gateway.requests.length;

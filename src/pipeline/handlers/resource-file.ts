@@ -158,7 +158,7 @@ export const prepareTable: ResourceStep = async (state) => {
 };
 
 const outcomeOf = (prepared: Prepared): string => {
-  if (prepared.kind === 'as-is') return `${prepared.why}: sent unchanged`;
+  if (prepared.kind === 'as-is') return `${prepared.why}: left unchanged`;
   const { rowsIn, rowsOut, columns, bytes, notes, mended } = prepared;
   if (mended.length > 0 && notes.length === 0)
     return `fixed, ${plural(rowsOut, 'row')} of ${plural(columns.length, 'column')}, ${plural(bytes, 'byte')}`;
