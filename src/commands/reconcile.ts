@@ -37,7 +37,7 @@ export const adoptCommand = async (path: string, options: ReconcileCommandOption
       json: { items: news.map(({ key, found }) => ({ key, ...found })) },
       lines: lines(
         news.map((result) => `  ${result.key}: ${foundText(result)}`),
-        tally(counts) || 'nothing new',
+        tally(counts) || 'every item is linked already',
         unclear > 0 && 'name the right ones in a file with `key,nid` rows: sluice adopt <manifest> --mapping FILE',
       ),
     };

@@ -85,6 +85,7 @@ describe('adopt', () => {
       'full/second',
       'full/twin/table',
     ]);
+    expect((await place.run(['adopt', manifest])).out).toBe('every item is linked already\n');
     expect(itemOf(report, 'full/budget')).toMatchObject({ nid: budget, live: true });
     expect(itemOf(report, 'full/budget/table')).toMatchObject({ nid: table, live: true, rows: 1 });
     expect(itemOf(report, 'full/odd').nid).toBe(odd);
