@@ -61,7 +61,7 @@ export interface PortalCommandOptions extends PortalChoice {
   races?: 'on' | 'off';
   seed?: string;
   close?: boolean;
-  /** File of fault rules: a switchboard listens in the portal's place, see `server/faults/`. */
+  /** File of fault rules: a switchboard listens in the portal's place, see `embedded-portal/faults/`. */
   faults?: string;
 }
 
@@ -91,8 +91,11 @@ export const portalCommand = async (options: PortalCommandOptions, io: Io): Prom
   let switchboard: Switchboard | null = null;
   try {
     // It listens in the portal's place.
-    if (plan) switchboard = await openSwitchboard({ ...place, target: server.url, server, plan, onEnd });
-    if (plan) say(io, `${plan.rules.length} fault rules of ${file}, seed ${plan.seed}; without faults: ${server.url}`);
+    if (plan) {
+      switchboard = await openSwitchboard({ ...place, target: server.url, server, plan, onEnd });
+      const rules = plural(plan.rules.length, 'fault rule');
+      say(io, `${rules} of ${file}, seed ${plan.seed}; without faults: ${server.url}`);
+    }
     const url = switchboard?.url ?? server.url;
     if (fromFile) await storeAddress(server.dataDir, url);
     say(io, `portal ready at ${url} (profile ${profile}, store ${server.dataDir})`);

@@ -49,6 +49,14 @@ describe('checking files that become tables', () => {
     ]);
   });
 
+  it('takes JSON that is no table for a catalogue, whatever the case of its ending', async () => {
+    const dir = tempDir();
+    for (const name of ['a.json', 'B.JSON']) writeText(dir, name, '{"title": "x"}');
+    const { code, out } = await check(dir, ['a.json', 'B.JSON']);
+    expect(code).toBe(3);
+    expect(out.match(/^\S+(?=:\d+:\d+: it has no list `dataset`)/gm)).toEqual(['a.json', 'B.JSON']);
+  });
+
   it('takes `--skip-rows` for a workbook, too', async () => {
     const dir = tempDir();
     writeFileSync(join(dir, 'b.xlsx'), await workbookOf([['Visitors'], ['id', 'n'], [1, 2]]));

@@ -23,7 +23,7 @@ describe('sluice portal --faults', () => {
     );
     await waitUntil('the portal to be ready', () => out().includes('portal ready at'));
     const faulty = /ready at (\S+)/.exec(out())?.[1];
-    const sound = /1 fault rules of .*faults\.yaml, seed 5; without faults: (\S+)/.exec(out())?.[1];
+    const sound = /1 fault rule of .*faults\.yaml, seed 5; without faults: (\S+)/.exec(out())?.[1];
     expect((await fetch(`${faulty}/healthz`)).status).toBe(503);
     expect((await fetch(`${sound}/healthz`)).status).toBe(200);
     stop();
