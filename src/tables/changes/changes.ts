@@ -64,13 +64,14 @@ const hashRow = ({ reader, places, keys, view }: Side, scanner: CellScanner, row
   let first = 1;
   let second = 2;
   for (let at = 0; ; at++) {
+    // Behind the key, which may be all that there is.
     if (at === keys) {
       hashes[into] = mixed(first);
       hashes[into + 1] = mixed(second);
     }
     if (at === places.length) break;
     const column = places[at] ?? 0;
-    const cell = column < width ? from + column : -1;
+    const cell = column < width ? from + column : -1; // a short row: as an empty cell
     let words = view;
     let next = scanner.starts[cell] ?? 0;
     let end = scanner.ends[cell] ?? 0;

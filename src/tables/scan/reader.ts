@@ -11,12 +11,16 @@ import { faultOfRow, oversizeFault } from './faults.ts';
 /** Joins the first chunks until they have four bytes, so that a byte order mark is not cut. */
 async function* withWholeHead(source: AsyncIterable<Buffer> | Iterable<Buffer>): AsyncGenerator<Buffer> {
   let head: Buffer = Buffer.alloc(0);
+  let isWhole = false;
   for await (const chunk of source) {
-    const isBegun = head.length >= 4;
-    if (!isBegun) head = Buffer.concat([head, chunk]);
-    if (head.length >= 4) yield isBegun ? chunk : head;
+    if (isWhole) yield chunk;
+    else {
+      head = Buffer.concat([head, chunk]);
+      isWhole = head.length >= 4;
+      if (isWhole) yield head;
+    }
   }
-  if (head.length > 0 && head.length < 4) yield head;
+  if (!isWhole && head.length > 0) yield head;
 }
 
 /**
