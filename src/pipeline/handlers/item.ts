@@ -251,8 +251,11 @@ export const noteFound = async (item: Item, entry: LedgerEntry | null, why?: str
 export const workLost = (runId: string, key: string): JobLostError =>
   new JobLostError(`run ${runId} no longer has work on ${key}`, { hint: 'publish again' });
 
-/** The report item of a ledger entry, without any work on it. The schema of reports leaves out what else an entry has. */
-export const itemOfEntry = ({ changes: _ofARun, ...entry }: LedgerEntry, end: ItemEnd): ReportItem =>
+/**
+ * The report item of a ledger entry, without any work on it, nor the changes of an earlier run. What else an entry has the
+ * schema of reports leaves out.
+ */
+export const itemOfEntry = ({ changes: _changes, ...entry }: LedgerEntry, end: ItemEnd): ReportItem =>
   reportItem({ ...entry, warnings: warningsOf(entry), ...end });
 
 /** How an item ended: as live, with or without work, or for a reason. */
