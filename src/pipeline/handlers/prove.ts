@@ -95,12 +95,13 @@ const settle = async (deps: HandlerDeps, item: Item, { rows, good, version: sent
     ...{ live: work.wish.published, good, refused: null, version },
     ...{ runId: item.runId, syncedAt: Date.now() },
   };
+  // Before the ledger names the new one: after a kill nothing would name it any more.
+  if (formerGood !== undefined && formerGood !== good.sha256)
+    await deps.kept.forget({ portal: item.portal, uuid: work.wish.uuid }, formerGood);
   await item.step(
     { name: 'confirm', on: item.key, light: true },
     () => deps.ledger.settle(item.portal, entry, { former }),
     () => `${entry.live ? 'live' : 'published as a draft'}, ${plural(rows, 'row')}`,
   );
-  if (formerGood !== undefined && formerGood !== good.sha256)
-    await deps.kept.forget({ portal: item.portal, uuid: work.wish.uuid }, formerGood);
   await item.end(entry, { outcome: 'done', reason: null });
 };

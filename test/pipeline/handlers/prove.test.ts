@@ -1,10 +1,11 @@
 // A job that proves tables: what it says after a kill.
 import { expect, it } from 'vitest';
-import type { JobContext } from '../../../src/model/job.ts';
+import { GiveBack, type JobContext } from '../../../src/model/job.ts';
 import { redisKeys } from '../../../src/model/redis-keys.ts';
 import type { HandlerDeps } from '../../../src/pipeline/handlers/deps.ts';
 import { proveHandler } from '../../../src/pipeline/handlers/prove.ts';
 import type { Portal } from '../../../src/portal-client/client.ts';
+import type { KeptFor } from '../../../src/sources/drop/kept.ts';
 import type { DatasetWork, ResourceWork } from '../../../src/state/run-work.ts';
 import { Runs } from '../../../src/state/runs.ts';
 import { entryOf, nodeWish, useLedger } from './support/job.ts';
@@ -12,7 +13,7 @@ import { entryOf, nodeWish, useLedger } from './support/job.ts';
 const { ledger, redis } = useLedger();
 const key = 'm/d/t';
 
-it('a resumed proof says what it found before it takes the table for live', async () => {
+it('a resumed proof says what it found before it takes the table for live, and leaves no copy of the former file', async () => {
   const runs = new Runs(redis(), redisKeys('test'), 60_000);
   const wish = nodeWish(key);
   await runs.begin('r', { manifest: 'm', portal: 'p' });
@@ -31,20 +32,27 @@ it('a resumed proof says what it found before it takes the table for live', asyn
   await runs.leaveToProof('r', key, { actions: ['imported'], unproven, attempts: 1, ms: 1 });
   await runs.leave('r', 'm/d');
   await runs.phases.goOn('r');
-  const sent = entryOf(key, { nid: '7', uuid: wish.uuid });
+  const former = { ...good, sha256: 'b'.repeat(64) };
+  const sent = entryOf(key, { nid: '7', uuid: wish.uuid, good: former });
   await ledger().begin('p', sent, { what: 'import', before: null, nonce: '' });
 
   const portal = {
     forJob: () => portal,
     datastore: { tables: async () => new Map([[wish.uuid, { rows: 2, columns: ['a'] }]]) },
   } as unknown as Portal;
+  const forgotten: string[] = [];
   const deps = {
     ledger: ledger(),
     runs,
     portal: () => portal,
     isShared: async () => false,
     settings: { importsTogether: () => true },
-    kept: { forget: async () => undefined },
+    kept: {
+      forget: async (_owner: KeptFor, sha256: string) => {
+        forgotten.push(sha256);
+        if (forgotten.length === 1) throw new GiveBack();
+      },
+    },
   } as unknown as HandlerDeps;
   const said: string[] = [];
   const { signal } = new AbortController();
@@ -66,8 +74,11 @@ it('a resumed proof says what it found before it takes the table for live', asyn
       end: () => undefined,
     }),
   } as unknown as JobContext<'prove'>;
+  await expect(proveHandler(deps).run(job)).rejects.toBeInstanceOf(GiveBack);
   await proveHandler(deps).run(job);
-  expect(said).toEqual(['found node 7, an import under way: looking whether it took effect', 'confirm']);
+  const found = 'found node 7, an import under way: looking whether it took effect';
+  expect(said).toEqual([found, found, 'confirm']);
+  expect(forgotten).toEqual([former.sha256, former.sha256]);
   expect(await ledger().entry('p', key)).toMatchObject({ live: true, rows: 2, pending: null });
   expect(await runs.phases.open('r', 0, 10)).toEqual([]);
   expect((await runs.item('r', key)).ended).toMatchObject({ outcome: 'done', actions: ['imported'], live: true });
