@@ -1,4 +1,5 @@
 // Gathers the source of a manifest: its wishes, and the dropped files behind them.
+import { join } from 'node:path';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { isPassing } from '../model/item-state.ts';
@@ -9,7 +10,14 @@ import { type Reason, reasonSchema, saidOf } from '../model/report.ts';
 import type { ResourceWish } from '../model/wish.ts';
 import type { Gathered } from '../pipeline/handlers/deps.ts';
 import { measuredWishes } from '../pipeline/plan/measured.ts';
-import { archiveClaim, type Claim, foldersOf, listClaims, quarantineClaim } from '../sources/drop/spool.ts';
+import {
+  archiveClaim,
+  type Claim,
+  foldersOf,
+  listClaims,
+  quarantineClaim,
+  removeClaimFolder,
+} from '../sources/drop/spool.ts';
 import { loadManifest, portalsOf } from '../sources/manifest/load.ts';
 import { type DropManifest, isDropManifest, type Manifest } from '../sources/manifest/schema.ts';
 import { gatherSource, type SourceTools } from '../sources/source-kinds.ts';
@@ -120,7 +128,10 @@ export const settleDrops = async (
   const shared = isShared(manifest, portal);
   for (const { claim: id, reason, mended = [] } of settled) {
     const claim = claims.get(id);
-    if (!claim) continue; // settled before a kill
+    if (!claim) {
+      await removeClaimFolder(join(foldersOf(manifest.drop.folder).spool, id), null); // settled before a kill, which may have left its record
+      continue;
+    }
     const key = store.keys.verdicts(id);
     if (reason && isPassing(reason)) {
       if (reason.code === 'cancelled') await recordVerdict(store, id, { portal, reason });

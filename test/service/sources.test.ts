@@ -1,5 +1,5 @@
 // Dropped files that go to several portals: src/service/sources.ts on a real spool and a real Redis.
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { redisKeys } from '../../src/model/redis-keys.ts';
@@ -84,6 +84,14 @@ describe('a dropped file for several portals', () => {
     await Promise.all([settle('city', null), settle('county', null)]);
     expect(await inSpool()).toBe(false);
     expect(readdirSync(join(foldersOf(inbox).archive, 'a/a'))).toHaveLength(1);
+  });
+
+  it('leaves nothing in the spool where a kill came between its move and its record', async () => {
+    const { inbox, claim, settle } = await place('portal: city');
+    const { spool } = foldersOf(inbox);
+    rmSync(claim.path);
+    await settle('city', null);
+    expect(readdirSync(spool)).toEqual([]);
   });
 
   it('is quarantined when one refuses it, once the others have had it', async () => {
