@@ -72,6 +72,8 @@ export const redisKeys = (prefix: string) => ({
   exclusive: (name: string) => `${prefix}.exclusive:${name}`,
   /** Hash: facts about a portal shared by all workers (dialect, pause, circuit breaker). */
   portal: (portal: string) => `${prefix}.portal:${portal}`,
+  /** Held by the worker that looks whether a portal is down. */
+  looking: (portal: string) => `${prefix}.looking:${portal}`,
   /** Hash: `<vocabulary> <name>` -> id of that term at the address of a portal. */
   terms: (portal: string, url: string) => `${prefix}.terms:${portal} ${url}`,
   /** Hash: target name -> its open incident (JSON); portal name with `@` before it -> what was reported last. */

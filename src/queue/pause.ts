@@ -148,6 +148,9 @@ export const portalPauses = (redis: Redis, keys: RedisKeys, queues: Queues) => {
 /** A portal that only fails for so long is probed, however few of its faults were counted, milliseconds. */
 const longestFailingMs = 8000;
 
+/** A worker that was killed while it looked keeps others from looking for so long at most, milliseconds. */
+const longestLookMs = 30_000;
+
 interface BreakerParts {
   redis: Redis;
   keys: RedisKeys;
@@ -168,7 +171,7 @@ export type CircuitBreaker = ReturnType<typeof circuitBreaker>;
 
 /** Counts the faults and successes of jobs at their portals, over all workers of one Redis. */
 export const circuitBreaker = ({ redis, keys, pauses, settings, log }: BreakerParts) => {
-  /** Counts from 0 again; true for the one caller who took the reason that `unconfirmed` told of. */
+  /** Counts from 0 again; true where there was something to count. */
   const startOver = async (portal: string): Promise<boolean> => (await redis.hdel(keys.portal(portal), ...counted)) > 0;
 
   /** Pauses a portal until a probe succeeds; `askedMs` is what the portal asked for by `Retry-After`. */
@@ -181,8 +184,18 @@ export const circuitBreaker = ({ redis, keys, pauses, settings, log }: BreakerPa
 
   return {
     settings,
-    startOver,
     pause,
+
+    /** Looks whether a portal is down, for the reason that `unconfirmed` told of, unless another worker does or has. */
+    confirm: async (portal: string, look: () => Promise<void>): Promise<void> => {
+      const key = keys.looking(portal);
+      if ((await redis.set(key, '1', 'PX', longestLookMs, 'NX')) === null) return;
+      try {
+        if (await startOver(portal)) await look();
+      } finally {
+        await redis.del(key);
+      }
+    },
 
     /**
      * Counts a job's fault, if it is one of the portal. True when the portal is paused, by this fault or already: the job is

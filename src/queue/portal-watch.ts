@@ -66,12 +66,14 @@ export const portalWatch = ({ pauses, breaker, portals, probe, report, log }: Po
     await pauses.reconcile(portal, pause);
     if (pause) return probeIfDue(portal, pause);
     const reason = await breaker.unconfirmed(portal);
-    if (!reason || !(await breaker.startOver(portal))) return;
-    const found = await ask(portal);
-    if (found === 'down') return breaker.pause(portal, reason);
-    if (found !== 'up') return;
-    const facts = { action: 'probe', portal, reason };
-    log.warn(facts, 'portal answers, but its jobs fail: they use their own attempts');
+    if (!reason) return;
+    await breaker.confirm(portal, async () => {
+      const found = await ask(portal);
+      if (found === 'down') return breaker.pause(portal, reason);
+      if (found !== 'up') return;
+      const facts = { action: 'probe', portal, reason };
+      log.warn(facts, 'portal answers, but its jobs fail: they use their own attempts');
+    });
   };
 
   return {

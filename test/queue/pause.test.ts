@@ -143,7 +143,20 @@ describe('a portal that only fails for some time', () => {
     expect(await breaker.unconfirmed('p')).toMatchObject({
       message: 'portal p failed with: connection refused',
     });
-    expect([await breaker.startOver('p'), await breaker.startOver('p')]).toEqual([true, false]);
+    let [looks, atOnce, most] = [0, 0, 0];
+    const look = async (): Promise<void> => {
+      looks += 1;
+      most = Math.max(most, ++atOnce);
+      await failFor(60_000);
+      await breaker.confirm('p', look);
+      atOnce -= 1;
+    };
+    await Promise.all([breaker.confirm('p', look), breaker.confirm('p', look)]);
+    expect([looks, most]).toEqual([1, 1]);
+    await breaker.confirm('p', look);
+    await breaker.worked('p');
+    await breaker.confirm('p', look);
+    expect([looks, most]).toEqual([2, 1]);
     expect(await breaker.unconfirmed('p')).toBeNull();
   });
 });
