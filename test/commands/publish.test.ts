@@ -259,7 +259,8 @@ describe('sluice publish without a manifest', () => {
     });
     const from = `http://127.0.0.1:${port}/data.json`;
     place.write('all.yaml', JSON.stringify({ name: 'all', portal: 'local', catalogue: from }));
-    await expect(publish(place, 'all.yaml', { wait: 300 })).rejects.toMatchObject({
+    // Long enough for a busy machine to have asked the source once.
+    await expect(publish(place, 'all.yaml', { wait: 3000 })).rejects.toMatchObject({
       message: expect.stringContaining('503'),
       hint: expect.stringMatching(/^the run stays queued/),
     });
