@@ -70,6 +70,16 @@ describe('the change log of a dataset', () => {
     expect((await log())[2]).toBe(secondLines[0]);
   });
 
+  it.each(['a,"b\n', 'a,b\n1,2\n', ''])('goes on where its file on this host is no log: %j', async (text) => {
+    const { place, manifest, key, log } = placeOf(`damaged-${text.length}`);
+    await place.publish(manifest);
+    const before = await log();
+    writeFileSync(join(place.stateDir, 'change-logs', 'local', `${uuidOfKey(key)}.csv`), text);
+    place.write('data/people.csv', second);
+    expect((await place.publish(manifest)).code).toBe(0);
+    expect(await log()).toEqual([...before, ...secondLines]);
+  });
+
   it('counts rows beyond those that it lists, and says whole rows where no key tells them apart', async () => {
     const { place, manifest, key } = placeOf('many');
     await place.publish(manifest);

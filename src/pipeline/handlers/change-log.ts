@@ -2,7 +2,7 @@
 // file is lost, it goes on with what the portal holds.
 import { readFile, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { parse } from 'csv-parse/sync';
+import { CsvError, parse } from 'csv-parse/sync';
 import { z } from 'zod';
 import { idsOfKey, isChangeLog } from '../../model/key.ts';
 import type { LedgerEntry, SourceFingerprint } from '../../model/ledger-entry.ts';
@@ -12,7 +12,7 @@ import type { ResourceWish } from '../../model/wish.ts';
 import { fingerprintFile } from '../../sources/drop/fingerprint.ts';
 import type { Ledger } from '../../state/ledger.ts';
 import { csvLine } from '../../tables/transform/bad-rows.ts';
-import { exists, sha256Of, unless, writeDurably } from '../../util/durable.ts';
+import { sha256Of, unless, writeDurably } from '../../util/durable.ts';
 import { parsedJson } from '../../util/json.ts';
 import { makeFolder } from '../../util/make-folder.ts';
 import { plural } from '../../util/plural.ts';
@@ -56,7 +56,7 @@ export const makeChangeLog = async (
   const source = await item.step(
     { name: 'fetch', light: true, on: name },
     async (signal) => {
-      const own = (await exists(path)) ? await linesIn(path) : null;
+      const own = await linesIn(path);
       // Another host may have published the last one; one that is newer was made before a kill.
       const isLive = own !== null && (await sha256Of(path)) === state.entry.file?.sha256;
       const live = isLive ? own : await publishedLines(state, `${path}.live`, signal);
@@ -72,7 +72,17 @@ export const makeChangeLog = async (
   return { source, wish: { ...wish, source: { kind: 'file', path, name } } };
 };
 
-const linesIn = async (path: string): Promise<LogLine[]> => parse(await readFile(path), { fromLine: 2, bom: true });
+/** The lines of a file; null where there is none, or no log in it, as after an edit by hand. */
+const linesIn = async (path: string): Promise<LogLine[] | null> => {
+  const text = await unless(readFile(path), ['ENOENT'], '');
+  try {
+    const [head, ...lines] = parse(text, { bom: true });
+    return head?.length === logColumns.length ? lines : null;
+  } catch (error) {
+    if (error instanceof CsvError) return null;
+    throw error;
+  }
+};
 
 /** The lines of the log that is live, from its copy or from the datastore, also of one that is not known here; or none. */
 const publishedLines = async (state: LogState, path: string, signal: AbortSignal): Promise<LogLine[]> => {
@@ -80,11 +90,12 @@ const publishedLines = async (state: LogState, path: string, signal: AbortSignal
   const { good } = entry;
   const { datastore } = target.portal;
   const copy = good && (await goodPath({ kept: deps.kept, portal: target.item.portal, wish }, good));
-  if (copy) return linesIn(copy);
+  const kept = copy && (await linesIn(copy));
+  if (kept) return kept;
   if (!(await datastore.isOffered(signal))) return [];
   try {
     const isThere = await fetchRows({ datastore, uuid: wish.uuid, path }, signal);
-    return isThere ? await linesIn(path) : [];
+    return (isThere ? await linesIn(path) : null) ?? [];
   } finally {
     await rm(path, { force: true });
   }
