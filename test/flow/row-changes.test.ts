@@ -56,6 +56,19 @@ describe('a new version of a table', () => {
     expect((await place.run(['status', key])).out).toContain('rows +1 -1 ~1 by id');
   });
 
+  it.each([['nope'], ['n']])(
+    'is compared as whole rows where `key: [%s]` does not tell them apart, which is said',
+    async (column) => {
+      const { place, manifest, key } = placeOf(`keyless-${column}`, { key: [column] });
+      place.write('data/t.csv', before.replace('20', '10'));
+      await place.publish(manifest);
+      place.write('data/t.csv', before.replace('20', '11'));
+      const item = itemOf((await place.publish(manifest)).report, key);
+      expect(item).toMatchObject({ live: true, changes: { added: 1, removed: 1, changed: 0, key: null } });
+      expect(item.warnings).toEqual([expect.stringContaining(`\`key: [${column}]\` does not tell them apart`)]);
+    },
+  );
+
   it('is compared with the one before also where it is made of another file', async () => {
     const { place, manifest, key } = placeOf('made', { file: 'data/t.xlsx' });
     const rows = [

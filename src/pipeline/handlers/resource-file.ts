@@ -224,6 +224,10 @@ export const compareRows: ResourceStep = async (state) => {
       (signal) => changesSince(entry, version, copyOf(state), { rowBytes, signal, live, ...listed }),
       (found) => (found === null ? 'not known' : `rows ${changesText(found)}`),
     );
+    if (changes?.key === null && wish.rowKey)
+      item.tell(
+        `rows were compared as a whole: \`key: [${wish.rowKey.join(', ')}]\` does not tell them apart in both versions`,
+      );
     if (changes && wish.isLogged) await keepChanges(state, table.sha256, changes);
     return { ...state, changes: changes && brief(changes) };
   } finally {
