@@ -1,5 +1,6 @@
 // DCAT-AP catalogues in JSON-LD or RDF, as entries with the keys of a data.json, so that one mapping serves all.
 import { CatalogueFaultError, type ErrorDetails } from '../../model/errors.ts';
+import { isErrno } from '../../util/durable.ts';
 import { peeked } from '../../util/peek.ts';
 import { countText } from '../../util/plural.ts';
 import { SilentError, WorkerPool } from '../../util/worker-pool.ts';
@@ -84,7 +85,7 @@ const endOfThread = (cause: unknown, name: string, syntax: Syntax): unknown => {
   const hint = `ask its publisher for a smaller document${context}`;
   const failed = (how: string) => documentFault(name, `reading it as ${syntaxes[syntax]} ${how}`, { hint, cause });
   if (cause instanceof SilentError) return failed('takes too long');
-  if (!(cause instanceof Error && 'code' in cause && cause.code === 'ERR_WORKER_OUT_OF_MEMORY')) return cause;
+  if (!isErrno(cause, 'ERR_WORKER_OUT_OF_MEMORY')) return cause;
   return failed('exceeds the memory limit of a catalogue');
 };
 
