@@ -19,7 +19,7 @@ export interface FetchPolicy extends Omit<Config['sources'], 'allow' | 'credenti
 }
 
 /** Validators of a version (RFC 9110 section 8.8). */
-export const validatorsSchema = z.object({
+const validatorsSchema = z.object({
   etag: z.string().nullable(),
   /** As the server wrote it; null as well where it is too young to be trusted. */
   lastModified: z.string().nullable(),

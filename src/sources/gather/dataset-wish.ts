@@ -160,7 +160,7 @@ export const datasetWish = (owner: KeyOwner, described: DatasetSpec): DatasetWis
   };
 };
 
-const changeLogOf = (published: boolean): DatasetSpec['resources'][number] => ({
+const changeLogOf = (published: boolean): ResourceSpec => ({
   id: changeLogId,
   title: 'Change log',
   source: { kind: 'changes', name: 'change-log.csv' },
