@@ -146,7 +146,7 @@ export class Inbox {
 
   /** False while files settle here or in the hands of another watcher. */
   get isSettled(): boolean {
-    return !this.#isShared && this.state().settling.length === 0;
+    return !this.#isShared && this.#view.settlers.values().every(({ marker }) => marker === 'never');
   }
 
   async start(): Promise<void> {
