@@ -4,6 +4,7 @@
 import { createReadStream } from 'node:fs';
 import Papa from 'papaparse';
 import { importFile } from '../../src/embedded-portal/datastore/import-worker.ts';
+import { mostExamples } from '../../src/model/row-changes.ts';
 import { rowChanges } from '../../src/tables/changes/changes.ts';
 import { inspectTable } from '../../src/tables/check.ts';
 import { defaultRowBytes, rfc4180 } from '../../src/tables/scan/dialect.ts';
@@ -24,7 +25,7 @@ const ways: Record<string, () => Promise<number>> = {
       ...versions,
       key: null,
       rowBytes: defaultRowBytes,
-      examples: 20,
+      examples: mostExamples,
     });
     return before + added - removed;
   },
