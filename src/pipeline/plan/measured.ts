@@ -1,6 +1,6 @@
 // Fills what nobody wrote of a dataset from its tables: the time and area that they cover, and what their columns hold.
 import { hash } from 'node:crypto';
-import { readdir, readFile, rm, stat, utimes } from 'node:fs/promises';
+import { readFile, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { datasetFields, fieldItems, resourceFields } from '../../dataset-api/fields.ts';
 import type { DatasetMetadata } from '../../dataset-api/metadata.ts';
@@ -16,6 +16,7 @@ import { gone, unless, writeDurably } from '../../util/durable.ts';
 import { parsedJson } from '../../util/json.ts';
 import { makeFolder } from '../../util/make-folder.ts';
 import { plural } from '../../util/plural.ts';
+import { sweepFolder } from '../../util/sweep.ts';
 
 /** What is known of a file is forgotten when no run has measured it for so long, milliseconds. */
 const forgottenMs = 30 * 86_400_000;
@@ -34,7 +35,7 @@ export const measuredWishes = async (wishes: WishList, tools: MeasureTools): Pro
   try {
     for await (const page of wishes.pages())
       for (const wish of page) await list.add(measured(wish, await tablesOf(wish, tools), tools.isWhole));
-    await sweep(join(tools.stateDir, 'measured'));
+    await sweepFolder(join(tools.stateDir, 'measured'), forgottenMs);
     return list;
   } catch (error) {
     await list.close();
@@ -152,11 +153,3 @@ interface Kept {
   facts: Awaited<ReturnType<typeof fingerprintFile>>;
   table: MeasuredTable;
 }
-
-const sweep = async (dir: string): Promise<void> => {
-  for (const name of await unless(readdir(dir), gone, [])) {
-    const path = join(dir, name);
-    const stats = await unless(stat(path), gone, null); // another process may have removed it just now
-    if (stats !== null && Date.now() - stats.mtimeMs > forgottenMs) await rm(path, { force: true });
-  }
-};
