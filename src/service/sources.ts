@@ -123,13 +123,15 @@ export const settleDrops = async (
 ): Promise<void> => {
   const manifest = await loadManifest(manifestPath);
   if (!isDropManifest(manifest)) return;
-  const claims = new Map((await claimsOf(manifest)).map((claim) => [claim.id, claim]));
+  const { spool } = foldersOf(manifest.drop.folder);
+  const claims = new Map((await listClaims(spool)).map((claim) => [claim.id, claim]));
   const portals = portalsOf(manifest);
   const shared = isShared(manifest, portal);
   for (const { claim: id, reason, mended = [] } of settled) {
     const claim = claims.get(id);
     if (!claim) {
-      await removeClaimFolder(join(foldersOf(manifest.drop.folder).spool, id), null); // settled before a kill, which may have left its record
+      // Settled before a kill, which may have left its record.
+      await removeClaimFolder(join(spool, id), null);
       continue;
     }
     const key = store.keys.verdicts(id);
