@@ -165,9 +165,9 @@ const publishChangeLog = async (dataset: Dataset, key: string, mode: ResourceMod
   await runner.run(key, async (item) => {
     const resource = await deps.runs.resourceWork(item.runId, key);
     const known = await deps.ledger.entry(portal.name, key);
-    const tables = await publicTables(deps.ledger, portal.name, work.order);
     if (!resource) throw workLost(item.runId, key);
-    if (resource.removal !== null || known?.nid || tables.length > 0) return publishResource(deps, item, mode);
+    const hasTables = async () => (await publicTables(deps.ledger, portal.name, work.order)).length > 0;
+    if (resource.removal !== null || known?.nid || (await hasTables())) return publishResource(deps, item, mode);
     const { uuid, title } = resource.wish;
     await item.end(known ?? newEntry({ key, kind: 'resource', uuid, title }), { outcome: 'unchanged', reason: null });
   });
