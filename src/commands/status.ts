@@ -98,16 +98,18 @@ const findPlanned = async (runtime: Runtime, key: string): Promise<Waiting | nul
 
 /** Newer files: the one that was asked for, else those of the items. What a guard holds says itself that it waits in the spool. */
 const newerFiles = async (runtime: Runtime, what: string, path: string, found: KnownEntry[]): Promise<Waiting[]> => {
-  const asked = found.some(isGuarded) ? null : await waitingFile(runtime, { what, path });
+  const inboxes = await readInboxViews(runtime);
+  const asked = found.some(isGuarded) ? null : await waitingFile(inboxes, { what, path });
   if (asked) return [asked];
   const items = new Map(found.slice(0, shownInFull).map((entry) => [entry.key, entry]));
-  const files = await Promise.all(items.values().map((item) => waitingFile(runtime, item)));
+  const files = await Promise.all(items.values().map((item) => waitingFile(inboxes, item)));
   return files.filter((file) => file !== null);
 };
 
 /** A key that is not published yet may be in a run, and an unknown file in a watched folder. */
 const explainUnknown = async (runtime: Runtime, what: string, path: string): Promise<View> => {
-  const waiting: Waiting | null = (await findPlanned(runtime, what)) ?? (await waitingFile(runtime, { what, path }));
+  const dropped = async () => waitingFile(await readInboxViews(runtime), { what, path });
+  const waiting: Waiting | null = (await findPlanned(runtime, what)) ?? (await dropped());
   if (!waiting) {
     throw new NotFoundError(`no key, file or title matches "${what}"`, {
       hint: `${await keysHint(runtime, what)}; a file is known once its manifest was published or its folder is watched`,

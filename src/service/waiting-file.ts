@@ -6,8 +6,7 @@ import type { LedgerEntry } from '../model/ledger-entry.ts';
 import { placeRule } from '../sources/drop/drop-target.ts';
 import { foldersOf, inSpool, listClaims } from '../sources/drop/spool.ts';
 import { durationWords } from '../util/quantity.ts';
-import { readInboxViews } from './inboxes.ts';
-import type { Runtime } from './runtime.ts';
+import type { InboxViewOfService } from './inboxes.ts';
 
 const anyPlace = placeRule({ files: ['**'] });
 
@@ -26,10 +25,10 @@ const placeIn = (folder: string, manifest: string, of: Wanted): string | null =>
   return dropped.startsWith('..') ? null : dropped;
 };
 
-/** A file of a watched folder that is not published yet, by its path, or newer than that of an item; null for none. */
-export const waitingFile = async (runtime: Runtime, of: Wanted) => {
+/** A file of watched folders that is not published yet, by its path, or newer than that of an item; null for none. */
+export const waitingFile = async (inboxes: readonly InboxViewOfService[], of: Wanted) => {
   const [what, key] = 'key' in of ? [of.key, of.key] : [of.what, null];
-  for (const { folder, manifest, left, settling, settleMs } of await readInboxViews(runtime)) {
+  for (const { folder, manifest, left, settling, settleMs } of inboxes) {
     const dropped = placeIn(folder, manifest, of);
     if (dropped === null) continue;
     const waiting = { what, manifest, portal: null, runId: null, since: null };

@@ -7,6 +7,7 @@ import { isBelow, isChangeLog, kindOfKey } from '../../model/key.ts';
 import type { LedgerEntry } from '../../model/ledger-entry.ts';
 import type { ReportItem, StoredReport } from '../../model/report.ts';
 import { versionsOf } from '../../model/table-history.ts';
+import { readInboxViews } from '../../service/inboxes.ts';
 import { entriesWhere, findItems, itemViews } from '../../service/items.ts';
 import { jobsOf, pausesOf, type RunningJob, runView } from '../../service/overview.ts';
 import { type ReportFormat, reportFormats } from '../../service/report-formats.ts';
@@ -139,7 +140,8 @@ const readRoutes = (app: FastifyInstance, tools: ActionTools): void => {
     }
     const isAside = views.some(({ entry }) => entry.reason?.file !== undefined);
     const below = isAside ? uploadHtml(key, session) : null;
-    const newer = views[0] ? await waitingFile(runtime, views[0].entry) : null; // its file is the same on every portal
+    const [first] = views; // its file is the same on every portal
+    const newer = first ? await waitingFile(await readInboxViews(runtime), first.entry) : null;
     return send(reply, { ...itemPage(key, views, { ...given, resources, pauses, newer }), below });
   });
   app.get('/changes/*', async (request, reply) => {
