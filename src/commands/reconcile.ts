@@ -10,12 +10,12 @@ import type { Runtime } from '../service/runtime.ts';
 import { gatherManifestSources } from '../service/sources.ts';
 import { loadManifest, perPortal } from '../sources/manifest/load.ts';
 import { isDropManifest, type Manifest } from '../sources/manifest/schema.ts';
-import { plural } from '../util/plural.ts';
+import { plural, tally } from '../util/plural.ts';
 import { type CommandDeclarations, commonOptions } from './declaration.ts';
 import { exitCodes } from './exit.ts';
 import { type CommonOptions, type Io, type Printed, print } from './io.ts';
 import { configOf, withRuntime } from './session.ts';
-import { lines, tally } from './text.ts';
+import { lines } from './text.ts';
 
 export type ReconcileCommandOptions = CommonOptions & { mapping?: string; content?: boolean };
 

@@ -11,13 +11,13 @@ import type { Runtime } from '../service/runtime.ts';
 import { loadManifest } from '../sources/manifest/load.ts';
 import { isDropManifest, type Manifest } from '../sources/manifest/schema.ts';
 import { type LastRun, lastRuns, lastTriggers } from '../state/targets.ts';
-import { plural } from '../util/plural.ts';
+import { plural, tally } from '../util/plural.ts';
 import { durationWords } from '../util/quantity.ts';
 import { type CommandDeclarations, commonOptions } from './declaration.ts';
 import { exitCodes } from './exit.ts';
 import { type CommonOptions, type Io, print, warn } from './io.ts';
 import { withRuntimeOf } from './session.ts';
-import { type Lines, lines, tally } from './text.ts';
+import { type Lines, lines } from './text.ts';
 import { awaitReports } from './wait.ts';
 
 /** One line of the list. Times are ISO 8601, UTC. */

@@ -18,7 +18,7 @@ import { waitingFile } from '../service/waiting-file.ts';
 import { placeRule } from '../sources/drop/drop-target.ts';
 import { loadManifest } from '../sources/manifest/load.ts';
 import { isDropManifest } from '../sources/manifest/schema.ts';
-import { plural } from '../util/plural.ts';
+import { plural, tally } from '../util/plural.ts';
 import { durationWords } from '../util/quantity.ts';
 import { type CommandDeclarations, commonOptions } from './declaration.ts';
 import { exitCodes } from './exit.ts';
@@ -27,7 +27,7 @@ import { watch } from './progress.ts';
 import { detailLines, isLeftBehind, leftBehindLines } from './report-text.ts';
 import { latestRuns, runJson, runLines } from './runs.ts';
 import { withRuntimeOf } from './session.ts';
-import { causeLines, hintLine, type Lines, lines, reasonLines, restLine, tally } from './text.ts';
+import { causeLines, hintLine, type Lines, lines, reasonLines, restLine } from './text.ts';
 import { standstillText } from './wait.ts';
 
 export type StatusOptions = CommonOptions & { all?: boolean; watch?: boolean };

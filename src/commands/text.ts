@@ -40,12 +40,6 @@ export const reasonLines = (reason: Reason, indent: string): string[] => {
 const placeOf = ({ line, column }: Reason): string =>
   line === undefined ? '' : `line ${line}${column === undefined ? '' : `, column ${column}`}`;
 
-/** Counts with their words, but for those of nothing: `12 live, 3 stale`; '' where all are. */
-export const tally = (counts: Record<string, number>): string => {
-  const some = Object.entries(counts).filter(([, count]) => count > 0);
-  return some.map(([word, count]) => `${countText(count)} ${word}`).join(', ');
-};
-
 export const restLine = (rest: number, where: string, indent = ''): Lines =>
   rest > 0 && `${indent}… and ${countText(rest)} more; ${where}`;
 

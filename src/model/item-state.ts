@@ -1,6 +1,6 @@
 // How an item stands, as the ledger knows it, and what became of it in a run; with the words for both.
 
-import { countText } from '../util/plural.ts';
+import { tally } from '../util/plural.ts';
 import type { ErrorCode } from './errors.ts';
 import { kindOfKey } from './key.ts';
 import type { IndexedEntry } from './ledger-entry.ts';
@@ -85,7 +85,7 @@ type Fates = Partial<Record<ItemFate, number>> | null;
 /** What became of the items: `12 new, 3 failed`. */
 export const fatesText = ({ fates, failed = 0 }: { fates: Fates; failed?: number }): string => {
   const known: NonNullable<Fates> = fates ?? { failed };
-  return itemFates.flatMap((fate) => (known[fate] ? [`${countText(known[fate])} ${fate}`] : [])).join(', ');
+  return tally(Object.fromEntries(itemFates.map((fate) => [fate, known[fate] ?? 0])));
 };
 
 const removals: ReadonlySet<string> = new Set(['orphaned', 'unpublished', 'deleted']);

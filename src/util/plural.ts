@@ -4,3 +4,9 @@ export const countText = (count: number): string => count.toLocaleString('en');
 
 /** A count with its noun, which gets an `s` unless the count is 1: `1 dataset`, `12,345 datasets`. */
 export const plural = (count: number, noun: string): string => `${countText(count)} ${noun}${count === 1 ? '' : 's'}`;
+
+/** Counts with their words, but for those of nothing: `12 live, 3 stale`; '' where all are. */
+export const tally = (counts: Record<string, number>): string => {
+  const some = Object.entries(counts).filter(([, count]) => count > 0);
+  return some.map(([word, count]) => `${countText(count)} ${word}`).join(', ');
+};
