@@ -1,7 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: these texts show people the reference syntax itself
 // The shape of `notify` in a configuration file: who is notified, and how.
 import { z } from 'zod';
-import { keysOf, optional, text, webAddress, webAddressRule } from '../model/schema-parts.ts';
+import { keysOf, needed, optional, text, webAddress, webAddressRule } from '../model/schema-parts.ts';
 import { defaults } from './defaults.ts';
 import { portNumber, secret, secretAddress } from './portal-schema.ts';
 
@@ -14,10 +14,11 @@ export const recipientsSchema = z.union([mailbox, z.array(mailbox).min(1)], {
 });
 
 const webhook = z.strictObject({
-  url: secretAddress('https://example.org/hook').meta({
-    description: 'Address that receives each notice as a JSON POST; may be a reference.',
-    examples: ['https://ops.example.org/sluice'],
-  }),
+  url: needed(
+    secretAddress('https://example.org/hook'),
+    'Address that receives each notice as a JSON POST; may be a reference.',
+    'https://ops.example.org/sluice',
+  ),
   secret: optional(secret, {
     description: 'Key of the HMAC-SHA256 signature, as a reference; unsigned without it.',
     examples: ['${SLUICE_WEBHOOK_SECRET}'],
@@ -25,7 +26,7 @@ const webhook = z.strictObject({
 });
 
 const email = z.strictObject({
-  host: text.meta({ description: 'Mail server.', examples: ['smtp.example.org'] }),
+  host: needed(text, 'Mail server.', 'smtp.example.org'),
   ...keysOf(
     {
       port: [portNumber, 'Its port.', 465],
@@ -35,8 +36,8 @@ const email = z.strictObject({
     },
     defaults.email,
   ),
-  from: mailbox.meta({ description: 'Sender.', examples: ['sluice@example.org'] }),
-  to: recipientsSchema.meta({ description: 'Recipients: an address or a list.', examples: [['ops@example.org']] }),
+  from: needed(mailbox, 'Sender.', 'sluice@example.org'),
+  to: needed(recipientsSchema, 'Recipients: an address or a list.', ['ops@example.org']),
 });
 
 const ping = (when: string, state: string) =>

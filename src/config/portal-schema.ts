@@ -2,7 +2,7 @@
 // The shape of one portal in a configuration file.
 import { z } from 'zod';
 import { permissions } from '../dataset-api/values.ts';
-import { keysOf, text } from '../model/schema-parts.ts';
+import { keysOf, needed, text } from '../model/schema-parts.ts';
 import { durationText } from '../util/quantity.ts';
 import { baseUrl, network } from './addresses.ts';
 import { defaults } from './defaults.ts';
@@ -48,7 +48,7 @@ export const portNumber = z.int().min(0).max(65_535);
 const secretRule = 'must be a reference, `${NAME}` or `{file: path}`: secrets do not belong in this file';
 
 const fileThatHolds = (what: string, example: string) =>
-  z.strictObject({ file: text.meta({ description: `File that holds the ${what}.`, examples: [example] }) });
+  z.strictObject({ file: needed(text, `File that holds the ${what}.`, example) });
 
 /** A secret by reference: an environment variable, or a file of which one newline at the end is cut. */
 export const secret = z.union(
@@ -156,7 +156,7 @@ const embedded = z.strictObject({
 const remote = z
   .strictObject({
     kind: z.literal('remote').meta({ description: 'Any other portal.' }),
-    url: baseUrl.meta({ description: 'Base address, without `/api/dataset`.', examples: ['https://data.example.org'] }),
+    url: needed(baseUrl, 'Base address, without `/api/dataset`.', 'https://data.example.org'),
     ...login('Password, as a reference: `${NAME}` or `{file: path}`.'),
     ...shared,
     ...keysOf(

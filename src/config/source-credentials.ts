@@ -1,7 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: these texts show people the reference syntax itself
 // Logins for the servers of sources: how they are written, and which of them goes with a request.
 import { z } from 'zod';
-import { optional, text } from '../model/schema-parts.ts';
+import { needed, optional, text } from '../model/schema-parts.ts';
 import { hasCredentials } from '../util/http.ts';
 import { secret } from './portal-schema.ts';
 import { redacting } from './references.ts';
@@ -39,10 +39,12 @@ const credentials = z
   .strictObject({
     basic: optional(
       z.strictObject({
-        username: text
-          .refine((name) => !name.includes(':'), { error: 'must not contain `:`' })
-          .meta({ description: 'User.', examples: ['ann'] }),
-        password: secret.meta({ description: 'Password, as a reference.', examples: ['${EXPORTS_PASSWORD}'] }),
+        username: needed(
+          text.refine((name) => !name.includes(':'), { error: 'must not contain `:`' }),
+          'User.',
+          'ann',
+        ),
+        password: needed(secret, 'Password, as a reference.', '${EXPORTS_PASSWORD}'),
       }),
       { description: 'Login with a user name and a password.' },
     ),

@@ -1,6 +1,6 @@
 // The friendly keys that describe a dataset or a resource, with checks of their values. `fields.ts` turns them into node fields.
 import { z } from 'zod';
-import { keysOf, optional, text, webAddress } from '../model/schema-parts.ts';
+import { keysOf, needed, optional, text, webAddress } from '../model/schema-parts.ts';
 import { nodeFieldsSchema } from '../model/wish.ts';
 import { accessLevels, frequencies, licenses } from './values.ts';
 import { parseWkt, plainWkt } from './wkt.ts';
@@ -41,8 +41,8 @@ const spatial = keysOf({
 });
 
 const relatedLink = z.strictObject({
-  title: shortText.meta({ description: 'Text of the link.', examples: ['Budget debate'] }),
-  url: webAddress.meta({ description: 'Address of the link.', examples: ['https://example.org/debate'] }),
+  title: needed(shortText, 'Text of the link.', 'Budget debate'),
+  url: needed(webAddress, 'Address of the link.', 'https://example.org/debate'),
 });
 
 const languageCode = z
@@ -79,7 +79,7 @@ export const datasetMetadataShape = keysOf({
   ],
   temporal: [
     z.strictObject({
-      from: day.meta({ description: 'First day.', examples: ['2026-01-01'] }),
+      from: needed(day, 'First day.', '2026-01-01'),
       to: optional(day, { description: 'Last day; the first by default.', examples: ['2026-12-31'] }),
     }),
     'First and last day that the data covers.',

@@ -1,6 +1,6 @@
 // Casts: one notation for the numbers, dates and booleans in the cells of a column.
 import { z } from 'zod';
-import { keysOf, scalar } from '../schema-parts.ts';
+import { keysOf, needed, scalar } from '../schema-parts.ts';
 import { dateFormat, dateFormatFault, isoFormats } from './date-format.ts';
 
 const castTypes = ['text', 'integer', 'number', 'boolean', 'date', 'datetime', 'time'] as const;
@@ -16,7 +16,7 @@ const values = z.array(scalar).min(1);
 
 const castObject = z
   .strictObject({
-    to: z.enum(castTypes).meta({ description: 'Type to convert to.', examples: ['date'] }),
+    to: needed(z.enum(castTypes), 'Type to convert to.', 'date'),
     ...keysOf(
       {
         from: [formats, 'Format of dates and times in the file, or several to try in order.', 'DD.MM.YYYY'],

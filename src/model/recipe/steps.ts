@@ -1,12 +1,12 @@
 // The steps that transform a table, as people write them: a list of mappings with one key each.
 import { z } from 'zod';
-import { isPattern, keysOf, scalar } from '../schema-parts.ts';
+import { isPattern, keysOf, needed, scalar } from '../schema-parts.ts';
 import { castSchema } from './cast.ts';
 import { encodings } from './encodings.ts';
 import { expressionText } from './expression.ts';
 
 const text = z.string().min(1);
-const column = text.meta({ description: 'Name of a column in the header.', examples: ['amount'] });
+const column = needed(text, 'Name of a column in the header.', 'amount');
 const columns = z.array(column).min(1);
 
 const pattern = text.refine(isPattern, { error: 'is not a valid regular expression' });
@@ -32,7 +32,7 @@ const replaceSchema = z
       text: [text, 'This text anywhere in a cell.', ' EUR'],
       pattern: [pattern, 'A regular expression (JavaScript, Unicode).', '\\s+'],
     }),
-    with: scalar.meta({ description: 'The replacement; `$1` is a group of `pattern`.', examples: [0] }),
+    with: needed(scalar, 'The replacement; `$1` is a group of `pattern`.', 0),
   })
   .refine(({ cell, text: part, pattern }) => [cell, part, pattern].filter((each) => each !== undefined).length === 1, {
     error: 'needs exactly one of `cell`, `text`, `pattern`',
@@ -40,7 +40,7 @@ const replaceSchema = z
 
 const fillSchema = z
   .strictObject({
-    in: columns.meta({ description: 'Columns whose empty cells are filled.', examples: [['department']] }),
+    in: needed(columns, 'Columns whose empty cells are filled.', ['department']),
     ...keysOf({
       with: [scalar, 'Value for empty cells.', 'unknown'],
       from: [z.literal('above'), 'Take the cell above, as in printed tables.', 'above'],
@@ -61,16 +61,16 @@ const sortKey = z.strictObject({
   ),
 });
 
+const splitValues = z.union([z.array(scalar).min(1), z.record(z.string(), text)], {
+  error: 'must be a list of values, or titles by value',
+});
+
 const splitSchema = z.strictObject({
-  by: column.meta({ description: 'The column that distinguishes the resources.', examples: ['region'] }),
-  values: z
-    .union([z.array(scalar).min(1), z.record(z.string(), text)], {
-      error: 'must be a list of values, or titles by value',
-    })
-    .meta({
-      description: 'Its values, or titles by value. A row with another value is a bad row.',
-      examples: [['North', 'South']],
-    }),
+  by: needed(column, 'The column that distinguishes the resources.', 'region'),
+  values: needed(splitValues, 'Its values, or titles by value. A row with another value is a bad row.', [
+    'North',
+    'South',
+  ]),
   ...keysOf({ only: [scalar, 'The value of this resource; set automatically.', 'North'] }),
 });
 

@@ -1,6 +1,6 @@
 // The part of the Frictionless Table Schema that tables are checked against.
 import { z } from 'zod';
-import { isPattern, keysOf, scalar } from '../schema-parts.ts';
+import { isPattern, keysOf, needed, scalar } from '../schema-parts.ts';
 import { decimalMark, groupMark } from './cast.ts';
 import { dateFormatFault } from './date-format.ts';
 
@@ -38,10 +38,7 @@ const constraintsSchema = z.looseObject(
 
 const fieldSchema = z
   .looseObject({
-    name: z
-      .string()
-      .min(1)
-      .meta({ description: 'Name of a column after all steps.', examples: ['amount'] }),
+    name: needed(z.string().min(1), 'Name of a column after all steps.', 'amount'),
     ...keysOf(
       {
         type: [z.enum(fieldTypes), 'Type of the cells.', 'number'],
@@ -65,10 +62,7 @@ const fieldSchema = z
 
 /** A Table Schema: the fields of a table, what may be missing, and what identifies a row. */
 export const tableSchemaSchema = z.looseObject({
-  fields: z
-    .array(fieldSchema)
-    .min(1)
-    .meta({ description: 'The columns that are checked.', examples: [[{ name: 'id', type: 'integer' }]] }),
+  fields: needed(z.array(fieldSchema).min(1), 'The columns that are checked.', [{ name: 'id', type: 'integer' }]),
   ...keysOf({
     missingValues: [z.array(z.string()), 'Values that count as missing; the empty cell by default.', ['', 'n/a']],
     primaryKey: [z.union([z.string(), texts]), 'Columns that are unique together and never empty.', ['id']],
