@@ -15,9 +15,17 @@ import type { StoredReport } from '../model/report.ts';
 export const exitCodes = { ok: 0, bug: 1, usage: 2, someFailed: 3, held: 4, interrupted: 130 } as const;
 
 const usageCodes: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
-  ...(['usage', 'config', 'manifest', 'not-found'] as const),
-  ...(['redis-unreachable', 'redis-missing', 'redis-failed', 'state-mismatch'] as const),
-  ...(['portal-port', 'portal-store', 'users-file'] as const),
+  'usage',
+  'config',
+  'manifest',
+  'redis-unreachable',
+  'redis-missing',
+  'redis-failed',
+  'state-mismatch',
+  'portal-port',
+  'portal-store',
+  'users-file',
+  'not-found',
 ]);
 
 export const exitCodeOfError = (error: unknown): number =>
