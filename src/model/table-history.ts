@@ -129,8 +129,8 @@ const percentFilled = (rows: number, empty: number): number =>
 /** All versions, oldest first, without what only the live one has. */
 export const versionsOf = (former: FormerVersions | null, live: LiveVersion | null): TableVersion[] => {
   let columns: TableVersion['columns'] = [];
-  return [...(former ?? []), ...(live ? [live] : [])].map(({ at, rows, bytes, isGuarded, changes, ...version }) => {
-    columns = version.columns?.map(({ name, kind }) => ({ name, kind })) ?? columns;
+  return [...(former ?? []), ...(live ? [live] : [])].map(({ at, rows, bytes, isGuarded, changes, columns: own }) => {
+    columns = own?.map(({ name, kind }) => ({ name, kind })) ?? columns;
     return { at, rows, bytes, isGuarded, ...(changes && { changes }), columns };
   });
 };
