@@ -1,4 +1,4 @@
-// SQL as tagged templates: values are bound, and each text is prepared once.
+// SQL as tagged templates: values are bound, and each template is prepared once.
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 
 /** A template whose values are bound; or a text with a `?` for each of them. */
@@ -9,11 +9,10 @@ type Columns<Row> = { readonly [Name in keyof Row]: SQLInputValue };
 
 /** Makes the tags of a database: what each returns is what its SELECT names, as its caller says. */
 export const statementsOf = (db: DatabaseSync) => {
-  const known = new Map<string, StatementSync>();
+  const known = new Map<Sql, StatementSync>();
   const prepared = (sql: Sql): StatementSync => {
-    const text = typeof sql === 'string' ? sql : sql.join('?');
-    const statement = known.get(text) ?? db.prepare(text);
-    known.set(text, statement);
+    const statement = known.get(sql) ?? db.prepare(typeof sql === 'string' ? sql : sql.join('?'));
+    known.set(sql, statement);
     return statement;
   };
   const rows = <Row>(sql: Sql, ...values: SQLInputValue[]): Row[] =>
