@@ -1,5 +1,5 @@
 // Login sessions with their CSRF tokens.
-import { createHash, createHmac, randomBytes } from 'node:crypto';
+import { createHmac, hash, randomBytes } from 'node:crypto';
 import type { DatabaseSync } from 'node:sqlite';
 import { statementsOf } from './statements.ts';
 
@@ -29,7 +29,7 @@ export interface Session {
 export const randomToken = (): string => randomBytes(32).toString('base64url');
 
 /** What is stored of a session id or access token. */
-export const hashOf = (secret: string): Buffer => createHash('sha256').update(secret).digest();
+export const hashOf = (secret: string): Buffer => hash('sha256', secret, 'buffer');
 
 /** Opens the session table. Ids are stored hashed, tokens are computed. What changes something is to be called inside a write. */
 export const openSessions = (db: DatabaseSync) => {
