@@ -110,18 +110,21 @@ const revisionOf = ({ revisionUid: uid, revisionTimestamp: timestamp, title, log
 /** Opens the node, revision and reference tables. What changes something is to be called inside a write. */
 export const openNodes = (db: DatabaseSync) => {
   const { row, rows, column, value, count, insert, update, run } = statementsOf(db);
-  const node = (joined: string, id: number | string): StoredNode | null => {
-    const found = row<Omit<StoredNode, 'fields'> & { fields: string }>(`${selectNode} ${joined}`, id);
-    return found === null ? null : { ...found, fields: JSON.parse(found.fields) }; // as revisionOf() wrote it
+  const nodeBy = (joined: string) => {
+    const sql = `${selectNode} ${joined}`;
+    return (id: number | string): StoredNode | null => {
+      const found = row<Omit<StoredNode, 'fields'> & { fields: string }>(sql, id);
+      return found === null ? null : { ...found, fields: JSON.parse(found.fields) }; // as revisionOf() wrote it
+    };
   };
   const addRevision = (nid: number, node: NewNode): number =>
     insert('revision', { nid, vuuid: node.vuuid, ...revisionOf(node) });
   const clearTargets = (nid: number) => run`DELETE FROM reference WHERE nid = ${nid}`;
   return {
-    byNid: (nid: number) => node('r.vid = n.vid WHERE n.nid = ?', nid),
+    byNid: nodeBy('r.vid = n.vid WHERE n.nid = ?'),
     /** A node as that revision has it; its references, files and alias are the present ones. */
-    atRevision: (vid: number) => node('r.nid = n.nid WHERE r.vid = ?', vid),
-    byUuid: (uuid: string) => node('r.vid = n.vid WHERE n.uuid = ? ORDER BY n.nid LIMIT 1', uuid),
+    atRevision: nodeBy('r.nid = n.nid WHERE r.vid = ?'),
+    byUuid: nodeBy('r.vid = n.vid WHERE n.uuid = ? ORDER BY n.nid LIMIT 1'),
     /** The nids of a type with exactly that title, whatever its case; twenty at most. */
     byTitle: (type: string, title: string) =>
       column<number>`SELECT nid FROM node WHERE type = ${type} AND title = ${title} ORDER BY nid LIMIT 20`,

@@ -10,14 +10,9 @@ export interface Term {
 
 /** The terms every new store has: the topics and the commonest formats. */
 export const defaultTerms = Object.entries({
-  dkan_topics: [
-    'Transportation',
-    'Education',
-    'Finance and Budgeting',
-    'Health Care',
-    'Public Safety',
-    'City Planning',
-  ],
+  dkan_topics: 'Transportation, Education, Finance and Budgeting, Health Care, Public Safety, City Planning'.split(
+    ', ',
+  ),
   format: ['csv', 'zip'],
 }).flatMap(([vocabulary, names]) => names.map((name) => ({ vocabulary, name })));
 

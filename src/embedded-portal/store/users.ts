@@ -42,12 +42,18 @@ type Row = Omit<Account, 'roles' | 'permissions' | 'roleMap'> & { roles: string;
 
 /** Opens the user table. What changes something is to be called inside a write. */
 export const openUsers = (db: DatabaseSync, table: RoleTable) => {
-  const { row, rows, value, count, insert, update, run } = statementsOf(db);
+  const { row, column, value, count, insert, update, run } = statementsOf(db);
+  const known = new Map<string, Pick<Account, 'roles' | 'permissions' | 'roleMap'>>();
+  const grantsIn = (text: string) => {
+    const roles: string[] = JSON.parse(text); // as save() wrote it
+    return { roles, ...grantsOf(table, { uid: 1, roles }) };
+  };
   const toUser = (stored: Row | null): Account | null => {
     if (stored === null) return null;
     const { from_file: _, ...rest } = stored;
-    const roles: string[] = JSON.parse(rest.roles); // as save() wrote it
-    return { ...rest, roles, ...grantsOf(table, { uid: rest.uid, roles }) };
+    const grants = known.get(rest.roles) ?? grantsIn(rest.roles);
+    known.set(rest.roles, grants);
+    return { ...rest, ...grants };
   };
   return {
     anonymous: { uid: 0, name: '', ...grantsOf(table, { uid: 0, roles: [] }) } satisfies User,
@@ -66,13 +72,10 @@ export const openUsers = (db: DatabaseSync, table: RoleTable) => {
     /** Keeps another hash of the same password. */
     renewPass: (uid: number, pass: string): void => void run`UPDATE user SET pass = ${pass} WHERE uid = ${uid}`,
     /** Blocks the accounts of a users file that it does not name (any more) and returns their uids. */
-    blockOthers: (names: readonly string[]): number[] => {
-      const kept = new Set(names.map((name) => name.toLowerCase()));
-      const known = rows<Row>`SELECT uid, name FROM user WHERE from_file = 1 AND status = 1`;
-      const gone = known.filter(({ name }) => !kept.has(name.toLowerCase())).map(({ uid }) => uid);
-      for (const uid of gone) run`UPDATE user SET status = 0 WHERE uid = ${uid}`;
-      return gone;
-    },
+    blockOthers: (
+      names: readonly string[],
+    ) => column<number>`UPDATE user SET status = 0 WHERE from_file = 1 AND status = 1
+      AND name NOT IN (SELECT value FROM json_each(${JSON.stringify(names)})) RETURNING uid`,
     /** Notes a login (both times, Unix seconds). */
     loggedIn: (uid: number, { access, login }: { access: number; login: number }): void =>
       void run`UPDATE user SET access = ${access}, login = ${login} WHERE uid = ${uid}`,
