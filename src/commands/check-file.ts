@@ -276,7 +276,7 @@ const checkConverted = async (
     }
     finding.kind = 'table';
     finding.notes = [
-      ...made.mended.map((line) => `fixed: ${line}`),
+      ...made.fixes.map((line) => `fixed: ${line}`),
       ...made.warnings.map((line) => `warning: ${line}`),
       ...made.notes,
       ...rejectedText(made.rejected),

@@ -127,7 +127,7 @@ export const settleDrops = async (
   const claims = new Map((await listClaims(spool)).map((claim) => [claim.id, claim]));
   const portals = portalsOf(manifest);
   const shared = isShared(manifest, portal);
-  for (const { claim: id, reason, mended = [] } of settled) {
+  for (const { claim: id, reason, fixes = [] } of settled) {
     const claim = claims.get(id);
     if (!claim) {
       // Settled before a kill, which may have left its record.
@@ -146,7 +146,7 @@ export const settleDrops = async (
       why ? [shared ? { ...why, message: `${name}: ${saidOf(name, why.message)}` } : why] : [],
     );
     if (refusals[0]) await quarantineClaim(claim, refusals[0]);
-    else await archiveClaim(claim, { keep, mended });
+    else await archiveClaim(claim, { keep, fixes });
     await store.redis.del(key);
   }
 };

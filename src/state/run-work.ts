@@ -77,8 +77,8 @@ export type ResourceWork = z.infer<typeof resourceWorkSchema>;
 export const settledClaimSchema = z.object({
   claim: z.string(),
   reason: reasonSchema.nullable(),
-  /** What was mended in the file before it was sent, a line each. */
-  mended: z.array(z.string()).exactOptional(),
+  /** What was fixed in the file before it was sent, a line each. */
+  fixes: z.array(z.string()).exactOptional(),
 });
 
 /** A dropped file by its claim id: archived, or quarantined with a reason. */

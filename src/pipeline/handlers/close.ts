@@ -125,7 +125,7 @@ const settleDrops = async (deps: CloseDeps, job: JobContext<'close'>, report: St
     if (claim === undefined) continue;
     // For an item that was not tried, the reason of its dataset decides where the file goes.
     const own = reason?.code === 'dataset-failed' ? (reasons.get(parentKey(key)) ?? reason) : reason;
-    claims.push({ claim, reason: own, ...(fixes.length > 0 ? { mended: fixes } : {}) });
+    claims.push({ claim, reason: own, ...(fixes.length > 0 ? { fixes } : {}) });
   }
   if (claims.length > 0) await deps.settleDrops(job.data, claims);
 };

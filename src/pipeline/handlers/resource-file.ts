@@ -159,16 +159,16 @@ export const prepareTable: ResourceStep = async (state) => {
 
 const outcomeOf = (prepared: Prepared): string => {
   if (prepared.kind === 'as-is') return `${prepared.why}: left unchanged`;
-  const { rowsIn, rowsOut, columns, bytes, notes, mended } = prepared;
-  if (mended.length > 0 && notes.length === 0)
+  const { rowsIn, rowsOut, columns, bytes, notes, fixes } = prepared;
+  if (fixes.length > 0 && notes.length === 0)
     return `fixed, ${plural(rowsOut, 'row')} of ${plural(columns.length, 'column')}, ${plural(bytes, 'byte')}`;
   return `${plural(rowsIn, 'row')} in, ${plural(rowsOut, 'row')} of ${plural(columns.length, 'column')} out, ${plural(bytes, 'byte')} of CSV`;
 };
 
 const linesOf = (made: Prepared): string[] => {
   if (made.kind === 'as-is') return (made.warnings ?? []).map((line) => `warning: ${line}`);
-  const { mended, warnings, notes, rejected, rejects } = made;
-  const lines = [...mended.map((line) => `fixed: ${line}`), ...warnings.map((line) => `warning: ${line}`), ...notes];
+  const { fixes, warnings, notes, rejected, rejects } = made;
+  const lines = [...fixes.map((line) => `fixed: ${line}`), ...warnings.map((line) => `warning: ${line}`), ...notes];
   if (rejected.rows === 0) return lines;
   const where = rejects === null ? 'left out' : `set aside in ${rejects}`;
   const examples = rejected.examples.map((line) => `  ${line}`);

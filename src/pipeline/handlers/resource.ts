@@ -307,7 +307,7 @@ const record: ResourceStep = async (state) => {
     // A file that was not fetched again was not prepared again either.
     ...(sent && {
       rejected: made && made.rejected.rows > 0 ? { rows: made.rejected.rows, path: made.rejects } : null,
-      fixes: made?.mended ?? [],
+      fixes: made?.fixes ?? [],
       doubts: state.prepared?.made.warnings ?? [],
     }),
     sourcePath: sourcePathOf(wish.source),

@@ -246,13 +246,13 @@ const fixesEnding = '.fixes.yaml';
  * Moves a published (or superseded) claim to `<inbox>/.sluice/archive/<dataset>/<resource>/<UTC time>-<sha8>.csv`, as
  * {@link moveOut}, with {@link fixesEnding} where it was fixed; of that resource the newest `keep` (at least 1) stay there.
  */
-export const archiveClaim = async (claim: Claim, { keep, mended = [] }: { keep: number; mended?: string[] }) => {
+export const archiveClaim = async (claim: Claim, { keep, fixes = [] }: { keep: number; fixes?: string[] }) => {
   const { dataset, resource, claimedAt, name } = claim;
   const { sha256 } = claim.fingerprint;
   const folder = join(foldersOfClaim(claim).archive, dataset, resource);
-  const says = { file: claim.dropped, when: new Date().toISOString(), sha256, fixes: mended };
+  const says = { file: claim.dropped, when: new Date().toISOString(), sha256, fixes };
   const target = join(folder, `${stamp(claimedAt)}-${sha256.slice(0, 8)}${extname(name)}`);
-  const moved = await moveOut(claim, target, mended.length > 0 ? { ending: fixesEnding, says } : null);
+  const moved = await moveOut(claim, target, fixes.length > 0 ? { ending: fixesEnding, says } : null);
   if (moved !== null) await prune(folder, keep);
   return moved;
 };

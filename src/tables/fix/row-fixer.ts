@@ -56,11 +56,11 @@ const unwanted = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/g;
 export const rowFixer = (scanner: CellScanner, plan: FixPlan) => {
   const { dialect, separator, inspection, encode } = plan;
   const { header, emptyTail, titleRows, footerLine } = inspection.fix;
-  const mended = new Set(inspection.findings.filter(({ mend }) => mend !== null).map(({ kind }) => kind));
+  const fixable = new Set(inspection.findings.filter(({ mend }) => mend !== null).map(({ kind }) => kind));
   const width = header.length - emptyTail;
   const lineEnd = Buffer.from(inspection.lineEnds === 'CRLF' ? '\r\n' : '\n');
   /** Marks of cells that are rewritten. */
-  const spoilt = quoteFaults | has.nul | (mended.has('control') ? has.control : 0);
+  const spoilt = quoteFaults | has.nul | (fixable.has('control') ? has.control : 0);
   /** True when rows without faults can keep their bytes. */
   const keeps = dialect.quote === '"' && dialect.escape === '"' && dialect.delimiter === separator && emptyTail === 0;
   const report: FixedRows = { changed: 0, rows: [], unshown: 0 };
@@ -158,7 +158,7 @@ export const rowFixer = (scanner: CellScanner, plan: FixPlan) => {
     if (rowsSeen === titleRows) return fixHeader(row);
     const raw = rawRow(row);
     const isNote = rowsSeen < titleRows || scanner.lineOf(row) >= (footerLine ?? Infinity);
-    if (isNote || (mended.has('repeated-header') && raw.equals(rawHeader))) return leaveOut(row);
+    if (isNote || (fixable.has('repeated-header') && raw.equals(rawHeader))) return leaveOut(row);
     if (cellsOf(row).every((cell) => scanner.isEmpty(cell))) return leaveOut(row);
     if (keeps && !isFaulty(row)) {
       if (encode !== null && !isAscii(raw)) noteCells(row, rawCells(row));

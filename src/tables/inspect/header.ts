@@ -86,12 +86,12 @@ export const headerFindings = (findings: Findings, header: HeaderFacts): string[
     findings.add('many-columns', { line, column: most + 1 }, { count: cells.length, most, isTable });
   if (!isTable) return [];
   const columns = headerColumns(cells, delimiter);
-  const mended = fixedHeader(cells, delimiter);
+  const fixedCells = fixedHeader(cells, delimiter);
   const tail = cells.length - emptyTail(header);
   const named = columns.slice(0, tail).filter(({ kind }) => kind !== 'header-empty').length;
   columns.forEach((column, at) => {
     const place = placeOf(header, at);
-    const fixed = mended[at] ?? '';
+    const fixed = fixedCells[at] ?? '';
     if (column.kind === null) remarksOf(findings, cells[at] ?? '', column.portalName, place);
     else if (column.kind !== 'header-empty') findings.add(column.kind, place, { ...column.facts, fixed });
     else if (at >= tail) findings.add('trailing-delimiter', place, column.facts);

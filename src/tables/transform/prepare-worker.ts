@@ -77,7 +77,7 @@ const prepare = async (task: Cancellable<PrepareTask>): Promise<Made> => {
   beat(task.cancelled);
   const { recipe, name } = task;
   if (!recipe.asked && !isConvertible(name)) return isTabular(name) ? fixed(task) : { kind: 'as-is', why: 'no table' };
-  const report: MakingReport = { notes: [], mended: [], warnings: [] };
+  const report: MakingReport = { notes: [], fixes: [], warnings: [] };
   const table = await openSource({ ...task, report });
   try {
     return { kind: 'table', ...report, ...(await make(task, table, report)) };
@@ -100,7 +100,7 @@ const fixed = ({ path, into, limits, cancelled }: Cancellable<PrepareTask>): Mad
     rowsOut: rows,
     rejected: { rows: 0, examples: [] },
     notes: [],
-    mended: fixes,
+    fixes,
     warnings: [],
     reading: { delimiter: portalDelimiter(delimiter), skipRows: 0 },
   };
@@ -110,7 +110,7 @@ const make = async (
   task: Cancellable<PrepareTask>,
   table: Table,
   { notes }: MakingReport,
-): Promise<Omit<MadeTable, 'kind' | 'mended' | 'warnings'>> => {
+): Promise<Omit<MadeTable, 'kind' | 'fixes' | 'warnings'>> => {
   const { recipe, into, rejects, limits } = task;
   const bad = badRowsOf(recipe, table, rejects);
   const sheet = recipe.steps.every(keepsPlaces) ? (table.sheet ?? null) : null;

@@ -40,7 +40,7 @@ export async function* inBatches(rows: AsyncIterable<Row> | Iterable<Row>): Asyn
 export interface MakingReport {
   notes: string[];
   /** What was fixed; no row contents. */
-  mended: string[];
+  fixes: string[];
   /** What of the source may be missing. */
   warnings: string[];
 }

@@ -44,7 +44,7 @@ const mended: [fault: string, content: string | Buffer, sent: string][] = [
 describe('`mend: safe`', () => {
   it.each(mended)('mends %s', async (_, content, sent) => {
     const result = await made('t.csv', content, safe);
-    expect(result).toMatchObject({ kind: 'table', text: sent, mended: [expect.any(String)] });
+    expect(result).toMatchObject({ kind: 'table', text: sent, fixes: [expect.any(String)] });
   });
 
   it('mends the text of gzip and archives and under steps before the table is made', async () => {
@@ -63,8 +63,8 @@ describe('`mend: safe`', () => {
     const result = await made('t.csv', encoderOf('windows-1250')(`Seznam\r\n\r\n${czech}`), safe);
     expect(result).toMatchObject({ kind: 'table', text: czech, rowsOut: 5 });
     if (result.kind !== 'table') return;
-    expect(result.mended.join()).toMatch(/lines above the header.*lines end with LF.*Windows-1250/);
-    expect(result.mended.join()).not.toMatch(/Plze|Seznam/);
+    expect(result.fixes.join()).toMatch(/lines above the header.*lines end with LF.*Windows-1250/);
+    expect(result.fixes.join()).not.toMatch(/Plze|Seznam/);
   });
 
   it('sends a sound file as it is', async () => {

@@ -229,7 +229,7 @@ describe('the layout of a sheet', () => {
   ])('has titles left out where the file is fixed, as those of a text: %s', async (_, rows) => {
     const book = await workbookOf(rows);
     const table = await made('t.xlsx', book, { mend: 'safe' });
-    expect(table).toMatchObject({ text: 'name,n\nx,1\n', mended: ['the rows above the header are left out'] });
+    expect(table).toMatchObject({ text: 'name,n\nx,1\n', fixes: ['the rows above the header are left out'] });
   });
 
   it('is left to a person where it is not clear which row is the header, with what to set', async () => {
@@ -261,7 +261,7 @@ describe('the layout of a sheet', () => {
 
   it('tells blank rows that are left out, and refuses a table that follows them', async () => {
     const rows: Value[][] = [['animal', 'count'], ['cat', 5], [], ['dog', 8]];
-    expect(await made('t.xlsx', await workbookOf(rows))).toMatchObject({ mended: ['blank rows are left out'] });
+    expect(await made('t.xlsx', await workbookOf(rows))).toMatchObject({ fixes: ['blank rows are left out'] });
     const another: Value[][] = [...rows, [], ['country', 'gdp'], ['NO', 1], ['SE', 2]];
     expect(await faultOf(await workbookOf(another))).toMatchObject({
       code: 'table-header',

@@ -168,7 +168,7 @@ const delimitedTable = async (bytes: Bytes, options: OpenOptions): Promise<Table
   };
   const fixed = recipe.mend === undefined ? null : fixSafely(task, fixedPath);
   if (fixed === null) return openDelimited(task, report.notes);
-  report.mended.push(...fixed.fixes);
+  report.fixes.push(...fixed.fixes);
   const separator = portalDelimiter(fixed.inspection.delimiter);
   const fixedTask = { ...task, path: fixedPath, encoding: undefined, delimiter: separator, skipRows: 0 };
   return openDelimited(fixedTask, report.notes);

@@ -70,7 +70,7 @@ export const openWorkbook = async (
     body.header = below[0]?.line ?? 1;
   }
   const titles = skip === undefined ? titlesOf(below, sheet.name, fixes) : 0;
-  if (titles > 0) report.mended.push('the rows above the header are left out');
+  if (titles > 0) report.fixes.push('the rows above the header are left out');
   const header = below.splice(0, titles + 1)[titles];
   if (header === undefined) throw noHeader(body.last + 1, sheet.name);
   if (header.fault !== undefined) throw header.fault;
@@ -166,7 +166,7 @@ const endSheet = ({ unresolved, merged }: SheetFacts, body: Body, report: Making
     );
   }
   if (blank > 0)
-    report.mended.push(`blank rows are left out${blank === 1 ? '' : ` (${blank.toLocaleString('en')} of them)`}`);
+    report.fixes.push(`blank rows are left out${blank === 1 ? '' : ` (${blank.toLocaleString('en')} of them)`}`);
 };
 
 /** The candidates where no sheet is named: of several visible ones those with a value, the first two of them. */

@@ -18,7 +18,7 @@ export type MadeText =
       kind: 'table';
       text: string;
       notes: string[];
-      mended: string[];
+      fixes: string[];
       warnings: string[];
       rowsIn: number;
       rowsOut: number;
@@ -60,13 +60,13 @@ export const prepared = async (
 export const made = async (...args: Parameters<typeof prepared>): Promise<MadeText> => {
   const result = await prepared(...args);
   if (result.kind === 'as-is') return result;
-  const { notes, mended, warnings, rowsIn, rowsOut, rejects, sha256 } = result;
+  const { notes, fixes, warnings, rowsIn, rowsOut, rejects, sha256 } = result;
   const text = readFileSync(result.path, 'utf8');
   return {
     kind: 'table',
     text,
     notes,
-    mended,
+    fixes,
     warnings,
     rowsIn,
     rowsOut,
