@@ -97,10 +97,13 @@ export const reachExternal = async (
 };
 
 const unusable = (where: string, cause: unknown): RedisUnreachableError =>
-  new RedisUnreachableError(`Redis at ${where} cannot be used: ${errorMessage(cause)}`, {
-    hint: 'start that server, or fix REDIS_URL (redis.url); unset it to use the embedded Redis',
-    cause,
-  });
+  new RedisUnreachableError(
+    `Redis at ${where} cannot be used: ${errorMessage(cause).replace(' Please report this.', '')}`,
+    {
+      hint: 'start that server, or correct address, user, password and database in REDIS_URL (redis.url); unset it to use the embedded Redis',
+      cause,
+    },
+  );
 
 const inCluster = (
   servers: readonly RedisConnectionOptions[],
@@ -152,10 +155,14 @@ const tryOut = async (
   { prefix, timeoutMs }: { prefix: string; timeoutMs: number },
 ): Promise<void> => {
   try {
-    await withConnection(options, timeoutMs, (client) => client.eval(trial, 1, `${prefix}.trial-${randomUUID()}`));
+    await withConnection(options, timeoutMs, async (client) => {
+      await client.select(options.db ?? 0); // again: where that is refused, ioredis goes on in database 0
+      await client.eval(trial, 1, `${prefix}.trial-${randomUUID()}`);
+    });
   } catch (cause) {
     // Only a reply is a refusal; the server may just have gone.
-    if (!(cause instanceof Error) || cause.name !== 'ReplyError') throw unusable(where, cause);
+    const isReply = cause instanceof Error && cause.name === 'ReplyError';
+    if (!isReply || cause.message.includes('DB index')) throw unusable(where, cause);
     if (machineFault(cause) instanceof StateFullError && !cause.message.startsWith('READONLY')) return; // status reads all the same
     throw new RedisUnreachableError(`Redis at ${where} does not let sluice write: ${errorMessage(cause)}`, {
       hint: `let the user of REDIS_URL (redis.url) run all commands on keys that begin with "${prefix}" (ACL rules ~${prefix}* &* +@all), on a server that takes writes`,

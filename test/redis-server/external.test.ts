@@ -151,6 +151,13 @@ describe('REDIS_URL', () => {
     expect(handle.describe).not.toContain('right');
   });
 
+  test('a database that the server does not have is refused, instead of using database 0', async () => {
+    const error = await refusal(reachExternal(`${url}?db=99`, trying()));
+    expect(error.message).toContain('cannot be used: ERR DB index is out of range');
+    expect(error.hint).toContain('database in REDIS_URL');
+    expect((await reachExternal(`${url}?db=3`, trying())).options).toMatchObject({ db: 3 });
+  });
+
   test.each([
     ['other keys only', ['~other*', '+@all'], 'NOPERM'],
     ['no scripts', ['~sluice*', '+@all', '-@scripting'], 'NOPERM'],
