@@ -14,7 +14,7 @@ import type { StoredReport } from '../model/report.ts';
 /** Exit codes (`docs/reference/commands.md`). */
 export const exitCodes = { ok: 0, bug: 1, usage: 2, someFailed: 3, held: 4, interrupted: 130 } as const;
 
-const usageCodes: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+const usageCodes: ReadonlySet<string> = new Set<ErrorCode>([
   'usage',
   'config',
   'manifest',
@@ -43,7 +43,7 @@ export const exitCodeOfReports = (reports: StoredReport[]): number => {
   const items = reports.flatMap((report) => report.items.map(({ reason }) => reason?.code));
   const codes = [...whole, ...items].filter((code) => code !== undefined);
   if (codes.includes('bug')) return exitCodes.bug;
-  if (whole.has('manifest') || whole.has('config')) return exitCodes.usage;
+  if ([...whole].some((code) => code && usageCodes.has(code))) return exitCodes.usage;
   if (codes.some(isHeldBack)) return exitCodes.held;
   return codes.length > 0 ? exitCodes.someFailed : exitCodes.ok;
 };

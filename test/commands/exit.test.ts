@@ -181,5 +181,7 @@ describe('the exit code of reports', () => {
     expect(exitCodeOfReports([report(null, 'table-ragged'), report('held')])).toBe(4);
     expect(exitCodeOfReports([report('held'), report('manifest', 'table-ragged')])).toBe(2);
     expect(exitCodeOfReports([report('manifest'), report(null, 'bug', 'held')])).toBe(1);
+    // A run that ends with the code of wrong use, such as an export to a folder of others.
+    expect(exitCodeOfReports([report('usage')])).toBe(exitCodeOfError(new UsageError('')));
   });
 });
