@@ -135,7 +135,7 @@ export const commands = {
         const pause = await service.pausePortal(runtime, portal, options.reason ?? null);
         const told = pauseSchema.nullable().parse(pause);
         const text = told && [
-          `portal ${portal} is paused since ${told.since}: ${saidOf(portal, told.reason.message)}`,
+          `portal ${portal} has been paused since ${told.since}: ${saidOf(portal, told.reason.message)}`,
           hintLine(told.reason.hint),
         ];
         print(io, options, { json: { portal, pause: told }, lines: lines(text) });
@@ -148,7 +148,7 @@ export const commands = {
     run: async (portal: string, options: CommonOptions, io: Io) =>
       withRuntimeOf('resume', options, io, async (runtime) => {
         const ended = endedPauseSchema.nullable().parse(await service.resumePortal(runtime, portal));
-        const did = ended ? `is resumed; it was paused since ${ended.since}` : 'was not paused';
+        const did = ended ? `is resumed; it had been paused since ${ended.since}` : 'was not paused';
         print(io, options, { json: { portal, ended }, lines: [`portal ${portal} ${did}`] });
         return exitCodes.ok;
       }),

@@ -307,7 +307,7 @@ const pauseLines = ({ pause, lastPause, standstill }: TargetStatus): Lines => {
     const { reason, since, probe } = pause;
     const next = `is at ${isoTime(Math.max(probe?.nextAt ?? 0, Date.now()))}`;
     return [
-      `  the portal is paused since ${isoTime(since)}:`,
+      `  the portal has been paused since ${isoTime(since)}:`,
       reasonLines(reason, '    '),
       probe &&
         `    ${probe.failed > 0 ? `${plural(probe.failed, 'probe')} failed, the next` : 'the next probe'} ${next}`,

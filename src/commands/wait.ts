@@ -143,7 +143,7 @@ const waitOf = async (runtime: Runtime, run: RequestedRun) => {
   const stays = `the run stays queued, and ${nextCommand} resumes it`;
   if (pause) {
     const { since, reason, probe } = pause;
-    const message = `portal ${portal} is paused since ${new Date(since).toISOString()}: ${saidOf(portal, reason.message)}`;
+    const message = `portal ${portal} has been paused since ${new Date(since).toISOString()}: ${saidOf(portal, reason.message)}`;
     const error = new UnfinishedError(message, { hint: `${reason.hint ?? 'fix the cause'}; ${stays}` });
     return { text: `paused: ${reason.message}`, until: probe ? 0 : Number.POSITIVE_INFINITY, error };
   }

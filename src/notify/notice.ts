@@ -223,7 +223,7 @@ export const judgePortal = (portal: string, { pause, last }: Pauses, before: str
     return { sign, notice: { ...notice, items: [noticeItem('', pause.reason)] } };
   }
   if (last === null || before === null) return null; // a pause that nobody was told of is nothing to resume from
-  const summary = `portal ${portal} works again; it was paused since ${new Date(last.since).toISOString()}`;
+  const summary = `portal ${portal} works again; it had been paused since ${new Date(last.since).toISOString()}`;
   return { sign, notice: portalNotice(portal, 'portal-resumed', last.until, summary) };
 };
 

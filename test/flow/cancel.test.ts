@@ -114,11 +114,11 @@ describe('sluice cancel', () => {
     const manifest = manifestOf(place, 'paused');
     const service = await place.serve();
     expect((await place.run(['pause', 'local', '--reason', 'moving house'])).out).toMatch(
-      /^portal local is paused since 20.*: paused by the operator: moving house\n +-> `sluice resume local`/,
+      /^portal local has been paused since 20.*: paused by the operator: moving house\n +-> `sluice resume local`/,
     );
     const refused = await place.run(['publish', manifest]);
     expect(refused.code).toBe(3);
-    expect(refused.err).toMatch(/portal local is paused since 20.*: paused by the operator: moving house/);
+    expect(refused.err).toMatch(/portal local has been paused since 20.*: paused by the operator: moving house/);
     const first = await cancelled(place, await currentRun(place, 'paused'));
     expect(first).toMatchObject({ items: [], reason: { code: 'cancelled' } });
 
@@ -136,8 +136,8 @@ describe('sluice cancel', () => {
     redis.disconnect();
     const next = await place.serve();
     const status = await place.run(['status']);
-    expect(status.out).toMatch(/the portal is paused since 20.*\n +paused by the operator: moving house/);
-    expect((await place.run(['resume', 'local'])).out).toMatch(/^portal local is resumed; it was paused since 20/);
+    expect(status.out).toMatch(/the portal has been paused since 20.*\n +paused by the operator: moving house/);
+    expect((await place.run(['resume', 'local'])).out).toMatch(/^portal local is resumed; it had been paused since 20/);
     expect((await place.run(['resume', 'local'])).out).toBe('portal local was not paused\n');
     await expectWhole(place, manifest, 'paused');
     expect(await next.end('SIGTERM')).toBe(0);
@@ -272,7 +272,7 @@ it('a pause ends the planning of a run, which waits; resume has it planned at on
   const redis = place.redis();
   const waits = async (): Promise<boolean> => (await redis.zscore('sluice:runs:delayed', runId)) !== null;
   await waitUntil('the run to wait', waits);
-  expect((await place.run(['status'])).out).toMatch(/the portal is paused since 20.*\n +paused .*: moving house/);
+  expect((await place.run(['status'])).out).toMatch(/the portal has been paused since 20.*\n +paused .*: moving house/);
   expect(await waits()).toBe(true); // and not again and again
   await place.run(['resume', 'local']);
   expect(await waits()).toBe(false);

@@ -203,7 +203,7 @@ describe('a refused login', () => {
     expect(gateway.logins() - before).toBe(2);
     const status = await place.run(['status']);
     expect(status.code).toBe(3);
-    expect(status.out).toContain('the portal is paused');
+    expect(status.out).toContain('the portal has been paused');
     expect(gateway.logins() - before).toBe(2);
 
     writePassword(place.dir);

@@ -61,7 +61,7 @@ describe('a 503 with a Retry-After', () => {
     expect(code).toBe(3);
     expect(err).toContain('portal local requested a pause of 86400 s: POST ');
     await waitUntil('the pause in status', async () =>
-      (await place.run(['status'])).out.includes('the portal is paused since'),
+      (await place.run(['status'])).out.includes('the portal has been paused since'),
     );
   });
 });

@@ -48,7 +48,7 @@ const downAfter = (gateway: Gateway, writes: number): void => {
 };
 
 const isPaused = async (place: Place): Promise<boolean> =>
-  (await place.run(['status'])).out.includes('the portal is paused since');
+  (await place.run(['status'])).out.includes('the portal has been paused since');
 
 describe('a portal that goes down in mid-run', () => {
   it('is waited for over a kill of the service, holds up nobody else, and gets each node once', async () => {
@@ -74,7 +74,7 @@ describe('a portal that goes down in mid-run', () => {
     const status = await place.run(['status']);
     expect(status.code).toBe(3);
     expect(status.out).toMatch(
-      /the portal is paused since 20.*\n +portal-unreachable: portal local failed 5 times in a row/,
+      /the portal has been paused since 20.*\n +portal-unreachable: portal local failed 5 times in a row/,
     );
     expect(status.out).toMatch(/\d+ probes? failed, the next is at 20/);
 
@@ -102,7 +102,7 @@ describe('a portal that goes down in mid-run', () => {
     expect(gaveUp.code).toBe(3);
     expect(JSON.parse(gaveUp.out)).toMatchObject({ error: { code: 'unfinished' } });
     expect(gaveUp.err).toMatch(
-      /portal local is paused since 20\S+: failed 5 times in a row, the last time with: [A-Z]+ /,
+      /portal local has been paused since 20\S+: failed 5 times in a row, the last time with: [A-Z]+ /,
     );
     expect(gaveUp.err).toContain('the run stays queued');
     gateway.target = portal.url;

@@ -164,11 +164,11 @@ describe('the page of an item', () => {
   it('says why its portal is paused, as long as it is', async () => {
     const url = `/item/${known.live}`;
     const { body } = await place.get(url);
-    expect(body).toContain('Portal local is paused since');
+    expect(body).toContain('Portal local has been paused since');
     expect(body).toContain('does not answer (connect ECONNREFUSED)');
     expect(body).toContain('/act/resume?portal=local');
     const pause = await place.runtime.pauses.resume('local');
-    expect((await place.get(url)).body).not.toContain('is paused');
+    expect((await place.get(url)).body).not.toContain('has been paused');
     if (pause) await place.runtime.pauses.pause('local', pause.reason);
   });
 
@@ -735,7 +735,7 @@ describe('with `web.public`', () => {
     const home = (await open.get('/')).body;
     expect(home).toContain('16 of 20');
     for (const body of [home, (await open.get(`/item/${inside.faulty}`)).body])
-      expect(body).toContain('Portal local is paused');
+      expect(body).toContain('Portal local has been paused');
     for (const url of ['/', `/item/${inside.faulty}`])
       expect((await open.send({ method: 'HEAD', url })).statusCode, url).toBe(200);
     expect((await open.get(`/item/${inside.faulty}`)).body).toContain('quarantined');

@@ -65,7 +65,7 @@ export const pauseHtml = (
   { portal, pause }: OverviewView['pauses'][number],
   act: Act,
 ): Html => html`<section class="note ${pauseTone(pause)}" aria-label="Paused portal">
-<h2 class="name">Portal ${portal} is paused since ${momentHtml(pause.since)}</h2>
+<h2 class="name">Portal ${portal} has been paused since ${momentHtml(pause.since)}</h2>
 ${reasonHtml(pause.reason)}
 <p class="row">${act('Resume', 'resume', { portal })}</p>
 </section>
