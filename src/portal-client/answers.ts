@@ -334,7 +334,7 @@ const table = {
   unreachable: { ...unsent, hint: 'the connection timed out: check the url, the network and any firewall' },
   certificate: {
     ...unsent,
-    hint: 'the certificate of the portal is not trusted; set NODE_EXTRA_CA_CERTS to a file with its certificate authority',
+    hint: 'the certificate of the portal is not accepted: an expired one has to be renewed there, one for another host needs that host in the url; for a private certificate authority, set NODE_EXTRA_CA_CERTS to a file with its certificate',
   },
   'handshake-failed': {
     ...unsent,

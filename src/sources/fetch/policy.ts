@@ -123,7 +123,7 @@ const diskFaults = new Set([
 
 /** What to do about faults that stay until somebody changes something. */
 const lasting: Partial<Record<NetworkFault, string>> = {
-  certificate: 'set NODE_EXTRA_CA_CERTS to a file with its certificate authority',
+  certificate: 'have it renewed if it expired; for a private authority, set NODE_EXTRA_CA_CERTS to a file with its own',
   'handshake-failed': 'correct scheme and port of the address: https:// needs a port that speaks TLS',
   'bad-http':
     "tell the server's operator; an http:// address must not name a port for https; meanwhile publish a copy with `file`",
@@ -144,6 +144,6 @@ const words: Record<string, string> = {
   Z_BUF_ERROR: 'its compressed content is truncated',
   Z_DATA_ERROR: 'its compressed content is corrupt',
   ERR_STREAM_PREMATURE_CLOSE: 'connection reset',
-  certificate: 'its certificate is not trusted: MESSAGE',
+  certificate: 'its certificate is not accepted: MESSAGE',
   'handshake-failed': 'the server does not speak https there',
 };

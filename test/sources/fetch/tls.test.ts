@@ -37,7 +37,7 @@ describe('https', () => {
     expect(error).toBeInstanceOf(SourceRefusedError);
     expect(error).toMatchObject({
       message: expect.stringContaining(
-        `https://data.example:${port}/x.csv could not be fetched: its certificate is not trusted`,
+        `https://data.example:${port}/x.csv could not be fetched: its certificate is not accepted`,
       ),
       hint: expect.stringContaining('NODE_EXTRA_CA_CERTS'),
     });
