@@ -80,7 +80,3 @@ export const changesText = ({ key, columns: { added, removed, renamed }, ...coun
   const by = key === null || counts.added + counts.removed + counts.changed === 0 ? '' : ` by ${key.join(', ')}`;
   return `${countsText(counts)}${by}${columns.length === 0 ? '' : `; columns: ${columns.join(', ')}`}`;
 };
-
-/** True where nothing but order, notation or encoding differs. */
-export const isUnchanged = ({ added, removed, changed, columns }: RowChanges): boolean =>
-  added + removed + changed === 0 && Object.values(columns).every((names) => names.length === 0);
