@@ -34,12 +34,8 @@ const exportCommand = async (portal: string, options: ExportOptions, io: Io): Pr
   } catch (cause) {
     throw unwritable(folder, cause, 'sluice export PORTAL -o FOLDER');
   }
-  const order: ExportOrder = {
-    folder,
-    files: options.files ?? 'changed',
-    only: options.only ?? null,
-    isPublic: options.public === true,
-  };
+  const { files = 'changed', only = null, public: isPublic = false } = options;
+  const order: ExportOrder = { folder, files, only, isPublic };
   return withRuntime({ config, options, role: 'export' }, io, async (runtime) => {
     // Two exports to one folder wait for each other.
     const manifest = `export-${name.slice(0, 40)}-${hash('sha256', folder).slice(0, 8)}`;

@@ -129,18 +129,17 @@ const writePlan = (path: string, plan: PlanFile | undefined): Promise<void> =>
   });
 
 const readPlan = async (path: string): Promise<PlanFile> => {
-  const hint = 'make one with `sluice plan <manifest> -o plan.json`';
+  const fault = (why: string, cause?: unknown): UsageError =>
+    new UsageError(`${path} ${why}`, { hint: 'make one with `sluice plan <manifest> -o plan.json`', cause });
   const text = await readFile(path, 'utf8').catch((cause: unknown) => {
-    throw new UsageError(`${path} cannot be read as a plan: ${unreadable(cause).why}`, { hint, cause });
+    throw fault(`cannot be read as a plan: ${unreadable(cause).why}`, cause);
   });
   const value = parsedJson(text);
-  if (value === undefined) throw new UsageError(`${path} cannot be read as a plan: it is not valid JSON`, { hint });
+  if (value === undefined) throw fault('cannot be read as a plan: it is not valid JSON');
   const { data, error } = planFileSchema.safeParse(value);
   if (data) return data;
   const [issue] = error.issues;
-  throw new UsageError(`${path} is not a sluice plan: ${issue?.path.join('.') ?? ''}: ${issue?.message ?? ''}`, {
-    hint,
-  });
+  throw fault(`is not a sluice plan: ${issue?.path.join('.') ?? ''}: ${issue?.message ?? ''}`);
 };
 
 const unlessEmpty = <T>(list: T[]): T[] | undefined => (list.length > 0 ? list : undefined);

@@ -139,8 +139,7 @@ export const portalTokenCommand = async (what: TokenAction, options: TokenOption
       if (portal?.tokens === false)
         warn(io, `tokens are off: set portals.${portal.name}.tokens: true in the configuration`);
     } else if (what.action === 'list') {
-      const all = tokens.list();
-      const dated = all.map(({ created, ...token }) => ({ ...token, created: new Date(created * 1000).toISOString() }));
+      const dated = tokens.list().map((token) => ({ ...token, created: new Date(token.created * 1000).toISOString() }));
       const lines = dated.map(({ id, user, label, created }) => [id, user, created, label].join('\t'));
       print(io, options, { json: { tokens: dated }, lines });
     } else {
