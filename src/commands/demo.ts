@@ -1,5 +1,5 @@
 // `sluice demo`: the main job from end to end in a temporary folder, proven by reading everything back.
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -18,18 +18,7 @@ import { type Io, say, stopped, warn } from './io.ts';
 import { publish } from './publish.ts';
 import { aligned, reasonLines } from './text.ts';
 
-const inboxManifest = `name: inbox
-portal: local
-drop: { folder: inbox, files: "**/*.csv", settle: 500ms }
-`;
-
-const droppedTable = `station,line,boardings
-Central,1,18240
-Market Square,1,9120
-Harbour,2,4875
-University,2,12660
-Hospital,3,7310
-`;
+const ownJobs = fileURLToPath(new URL('../../jobs', import.meta.url));
 
 /** Runs the demo; 0 when exactly the planted fault fails. */
 export const demoCommand = async (options: { keep?: boolean }, io: Io): Promise<number> => {
@@ -61,7 +50,7 @@ const play = async (runtime: Runtime, folder: string, io: Io): Promise<boolean> 
   say(io, `  portal: embedded, with a store of its own in ${folder}`);
 
   say(io, '\n1. Publishing jobs/demo.yaml: three datasets, six tables, one of them faulty on purpose');
-  const manifest = await loadManifest(fileURLToPath(new URL('../../jobs/demo.yaml', import.meta.url)));
+  const manifest = await loadManifest(join(ownJobs, 'demo.yaml'));
   const [first] = await publish(runtime, [manifest], {}, io);
 
   say(io, '2. Dropping one more file into the inbox');
@@ -95,13 +84,12 @@ const play = async (runtime: Runtime, folder: string, io: Io): Promise<boolean> 
 
 const dropFile = async (runtime: Runtime, folder: string, io: Io): Promise<StoredReport | undefined> => {
   const path = join(folder, 'inbox.yaml');
-  await writeFile(path, inboxManifest);
+  await copyFile(join(ownJobs, 'inbox.yaml'), path);
   const inbox = join(folder, 'inbox', 'city-transport');
   await makeFolder(inbox);
-  await writeFile(join(inbox, 'boardings.csv'), droppedTable);
+  await copyFile(join(ownJobs, 'demo/boardings.csv'), join(inbox, 'boardings.csv'));
   say(io, '  inbox/city-transport/boardings.csv');
-  const [report] = await publish(runtime, [await loadManifest(path)], {}, io);
-  return report;
+  return (await publish(runtime, [await loadManifest(path)], {}, io))[0];
 };
 
 /** Reads each node and counts its rows at the portal; true when what should be live is. */

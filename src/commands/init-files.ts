@@ -29,20 +29,21 @@ export const settingsFiles = (portal: ChosenPortal): NewFile[] => [
 ];
 
 /** Manifests and a table to begin with, and what version control should leave out. */
-export const sampleFiles = (portal: ChosenPortal): NewFile[] => [
+export const sampleFiles = async (portal: ChosenPortal): Promise<NewFile[]> => [
   { path: 'jobs/first.yaml', text: firstManifest(portal) },
-  { path: 'data/first.csv', text: firstTable },
+  await ownFile('data/first.csv', 'jobs/demo/library-hours.csv'),
   { path: 'jobs/inbox.yaml', text: inboxManifest(portal) },
   { path: '.gitignore', text: '.sluice/\ninbox/\nconfig/*.password\n' },
 ];
 
 /** The schemas of both files, by which an editor completes and checks them. */
 export const schemaFiles = (): Promise<NewFile[]> =>
-  Promise.all(
-    ['config/config.schema.json', 'config/manifest.schema.json'].map(async (path) => {
-      return { path, text: await readFile(new URL(`../../${path}`, import.meta.url), 'utf8') };
-    }),
-  );
+  Promise.all(['config/config.schema.json', 'config/manifest.schema.json'].map((path) => ownFile(path)));
+
+/** A file that comes with sluice. */
+const ownFile = async (path: string, from = path): Promise<NewFile> => ({
+  ...{ path, text: await readFile(new URL(`../../${from}`, import.meta.url), 'utf8') },
+});
 
 /** First line of a manifest: where an editor finds its schema. */
 const manifestSchema = '# yaml-language-server: $schema=../config/manifest.schema.json';
@@ -91,14 +92,6 @@ ${url === null ? '' : '    published: false      # a draft that visitors do not 
         title: Opening hours
         file: ../data/first.csv   # relative to this file
 ${url === null ? '' : '        published: false\n'}`;
-
-const firstTable = `library,weekday,opens,closes
-Central,Monday,10:00,19:00
-Central,Saturday,10:00,14:00
-Harbour,Monday,13:00,18:00
-Harbour,Thursday,13:00,20:00
-Old Mill,Tuesday,09:00,13:00
-`;
 
 const inboxManifest = ({ name }: ChosenPortal): string => `${manifestSchema}
 # Publishes what is dropped into the folder inbox/ while \`sluice start\` runs:

@@ -23,7 +23,7 @@ import {
 import { type CommonOptions, type Io, print, say, unwritable } from './io.ts';
 import { canPrompt, Prompt } from './prompt.ts';
 import { oneOffLog } from './session.ts';
-import { lines } from './text.ts';
+import { lines, shellWord } from './text.ts';
 
 /** Missing options are prompted for on a terminal. */
 export interface InitOptions extends CommonOptions {
@@ -42,7 +42,7 @@ export const initCommand = async (folder: string, options: InitOptions, io: Io):
   const settings = settingsFiles(portal);
   refuseExisting(root, settings);
   const [written, kept]: [string[], string[]] = [[], []];
-  for (const file of [...settings, ...(await schemaFiles()), ...sampleFiles(portal)]) {
+  for (const file of [...settings, ...(await schemaFiles()), ...(await sampleFiles(portal))]) {
     ((await writeNew(root, file)) ? written : kept).push(file.path);
   }
   // Of an inbox manifest that was there already, the folder that it names; `check` reports a faulty one.
@@ -60,7 +60,7 @@ export const initCommand = async (folder: string, options: InitOptions, io: Io):
     password && [`The password is in ${join(shown, password)}, readable by its owner only.`, ''],
     probe?.ok === false && ['The portal is not ready, see NO above; the files were written anyway.', ''],
     'Next:',
-    shown !== '' && `  cd ${shown}`,
+    shown !== '' && `  cd ${shellWord(shown)}`,
     '  sluice check                      # configuration, manifests and tables',
     `  sluice publish jobs/first.yaml    # publish the sample${portal.url === null ? '' : ', as a draft'}`,
     `  sluice start                      # the service: drop tables into ${inbox}/`,
@@ -153,8 +153,21 @@ const probeUntilLogin = async (
   io: Io,
 ): Promise<PortalFinding | null> => {
   let chosen = portal;
+  // With the configuration just written, which tests that as well.
+  const probeChosen = async (): Promise<PortalFinding | null> => {
+    if (chosen.url === null) return null;
+    const config = await loadConfig({ file: join(root, configPath), cwd: root, env: io.env });
+    if (!options.json) say(io, `Checking ${chosen.url} …`);
+    try {
+      return await probePortal(chosen.name, config, { log: oneOffLog(config, options, io), signal: io.stop });
+    } catch (error) {
+      if (!(error instanceof SluiceError)) throw error;
+      say(io, `  ${error.message}`);
+      return null;
+    }
+  };
   for (let asked = 1; ; asked += 1) {
-    const probe = await probeChosen(root, chosen, options, io);
+    const probe = await probeChosen();
     const refused = probe?.login != null && 'code' in probe.login ? probe.login : null;
     if (refused?.code !== 'portal-login' || options.yes || !canPrompt(io) || asked === 3) return probe;
     say(io, `  ${refused.message}`);
@@ -167,25 +180,6 @@ const probeUntilLogin = async (
       throw error;
     }
     for (const { path, text } of settingsFiles(chosen)) await writeFile(join(root, path), text);
-  }
-};
-
-/** Probes a remote portal with the configuration just written, which tests that as well. */
-const probeChosen = async (
-  root: string,
-  portal: ChosenPortal,
-  options: InitOptions,
-  io: Io,
-): Promise<PortalFinding | null> => {
-  if (portal.url === null) return null;
-  const config = await loadConfig({ file: join(root, configPath), cwd: root, env: io.env });
-  if (!options.json) say(io, `Checking ${portal.url} …`);
-  try {
-    return await probePortal(portal.name, config, { log: oneOffLog(config, options, io), signal: io.stop });
-  } catch (error) {
-    if (!(error instanceof SluiceError)) throw error;
-    say(io, `  ${error.message}`);
-    return null;
   }
 };
 

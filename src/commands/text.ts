@@ -7,6 +7,10 @@ export type Lines = string | false | null | undefined | readonly Lines[];
 export const lines = (...given: Lines[]): string[] =>
   given.flatMap((part) => (typeof part === 'string' ? [part] : part ? lines(...part) : []));
 
+/** A path as a shell takes it for one word. */
+export const shellWord = (path: string): string =>
+  /^[\p{L}\p{N}_./-]+$/u.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
+
 /** What to do, below what is wrong. */
 export const hintLine = (hint: string | null | undefined, indent = '  '): Lines =>
   hint ? `${indent}-> ${hint}` : null;
@@ -31,7 +35,7 @@ export const reasonLines = (reason: Reason, indent: string): string[] => {
   return lines(
     `${indent}${first}${place !== '' && !reason.message.includes(place) ? ` (${place})` : ''}`,
     more.map((line) => `${indent}${line}`),
-    faulty !== null && `${indent}| ${faulty}`,
+    faulty && `${indent}| ${faulty}`,
     hintLine(reason.hint, indent),
     hintLine(dropAgain(reason), indent),
   );

@@ -65,6 +65,15 @@ describe('init without questions', () => {
     );
   });
 
+  it.each([
+    ["Ann's city", "cd 'Ann'\\''s city'"],
+    ['köln/2026', 'cd köln/2026'],
+  ])('names the folder %s so that a shell takes it', async (folder, command) => {
+    const { io, out } = commandIo(tempDir());
+    await initCommand(folder, {}, io);
+    expect(out()).toContain(`Next:\n  ${command}\n`);
+  });
+
   it('keeps the password out of the configuration, in a file that only its owner may read', async () => {
     const dir = tempDir();
     const { url } = await portal();
