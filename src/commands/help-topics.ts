@@ -40,8 +40,14 @@ export const helpText = (word: string, commands: readonly string[], synonyms: Re
   const topic = helpTopics.find((name) => name === word);
   if (topic) return topicText(topic);
   if (isErrorCode(word)) return codeText(word);
+  const files = helpTopics.filter((name) =>
+    topicText(name)
+      .match(/\w+(?= {2}\()/g)
+      ?.includes(word),
+  );
+  const keyOf = files.map((name) => `\`sluice help ${name}\` explains this key; `).join('');
   throw new UsageError(`there is no help about "${word}"`, {
-    hint: `${didYouMean(word, [...commands, ...helpTopics, ...Object.keys(errorCodes)], synonyms)}\`sluice --help\` lists the commands, docs/reference/errors.md the codes`,
+    hint: `${keyOf || didYouMean(word, [...commands, ...helpTopics, ...Object.keys(errorCodes)], synonyms)}\`sluice --help\` lists the commands and topics, docs/reference/errors.md the codes`,
   });
 };
 

@@ -54,6 +54,16 @@ describe('sluice help', () => {
   });
 });
 
+it.each([
+  ['inbox', '`sluice help config` explains this key'],
+  ['drop', '`sluice help manifest` explains this key'],
+  ['maxRemovals', '`sluice help manifest` explains this key'],
+])('help %s names the file that has this key', async (word, hint) => {
+  const { code, err } = await typed(`help ${word}`);
+  expect(code).toBe(2);
+  expect(err).toContain(hint);
+});
+
 describe('an unknown word', () => {
   it.each([
     ['delete', 'remove'],
