@@ -118,7 +118,7 @@ const findLog = async (runtime: Runtime, what: string): Promise<{ runId: string;
   const last = what.includes('/') ? (await itemViews(runtime, what)).find((view) => view.runId !== '') : undefined;
   if (last) return { runId: last.runId, id: itemId(last.runId, what) };
   throw new NotFoundError(`no job, run or key is known as "${what}"`, {
-    hint: `${what.includes('/') ? await meantKey(runtime, what) : ''}\`sluice status\` lists the keys; logs are kept as long as \`jobs.keepRuns\` says`,
+    hint: `${what.includes('/') ? await meantKey(runtime, what) : ''}\`sluice status --all\` lists the keys; logs are kept as long as \`jobs.keepRuns\` says`,
   });
 };
 

@@ -106,7 +106,7 @@ const stillWanted = async (manifest: Manifest, keys: string[], tools: SourceTool
   throw new NotFoundError(`nothing to retry: ${manifest.path} no longer names ${keys.slice(0, 5).join(', ')}`, {
     hint: isDropManifest(manifest)
       ? 'a dropped file that was quarantined is submitted again by dropping it into the inbox'
-      : `${didYouMean(keys[0] ?? '', [...wishes.keys], {})}\`sluice status\` lists the keys; fix the manifest, then publish it`,
+      : `${didYouMean(keys[0] ?? '', [...wishes.keys], {})}\`sluice status --all\` lists the keys; fix the manifest, then publish it`,
   });
 };
 
@@ -121,7 +121,7 @@ export const replaceDropped = async (
     const { dropped } = inSpool((await runtime.ledger.entry(portal, key))?.sourcePath ?? '') ?? {};
     if (isDropManifest(manifest) && dropped) return putIntoInbox(manifest, { dropped, name }, content);
   }
-  throw new NotFoundError(`no dropped file of "${key}" is known`, { hint: '`sluice status` lists the keys' });
+  throw new NotFoundError(`no dropped file of "${key}" is known`, { hint: '`sluice status --all` lists the keys' });
 };
 
 /** Lets a held run do what it was held for, and nothing it was not held for; or publishes the held tables of a key. */

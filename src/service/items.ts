@@ -115,7 +115,7 @@ export const meantKey = async (runtime: Keys, key: string): Promise<string> => {
 };
 
 export const keysHint = async (runtime: Keys, key: string): Promise<string> =>
-  `${await meantKey(runtime, key)}\`sluice status\` lists the keys`;
+  `${await meantKey(runtime, key)}\`sluice status --all\` lists the keys`;
 
 /** Where the file of an entry is now: a dropped one leaves the spool for the archive, or is set aside. */
 const placeOf = async ({ key, sourcePath, source, reason }: LedgerEntry): Promise<string | null> => {
