@@ -66,7 +66,14 @@ describe('values', () => {
 
 describe('faults of the text', () => {
   it.each([
-    ['a: b: c', '1:4 : not valid YAML: nested mappings are not allowed in compact mappings'],
+    [
+      'a: b: c',
+      '1:4 : not valid YAML: nested mappings are not allowed in compact mappings; a value that holds ": " needs quotes',
+    ],
+    [
+      'a: "data\\drops"',
+      '1:9 : not valid YAML: invalid escape sequence \\d in double quotes; paths are written with "/"',
+    ],
     [
       'a: [1,\nb: 2',
       '2:1 : not valid YAML: flow sequence in block collection must be sufficiently indented and end with a ]',
