@@ -174,7 +174,7 @@ const checkYaml: FileCheck = async (path, finding, context) => {
   }
   finding.kind = 'manifest';
   const manifest = await loadManifest(path);
-  finding.summary = `sound, ${summaryOf(manifest, io.cwd)}`;
+  Object.assign(finding, { manifest: manifest.name, summary: `sound, ${summaryOf(manifest, io.cwd)}` });
   const contents = await inspectManifest(manifest, io.stop);
   addInside(finding, contents, io.cwd);
   await addLogins(finding, contents.addresses, context);

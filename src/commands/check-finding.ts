@@ -11,7 +11,7 @@ import { delimiterName } from '../tables/scan/dialect.ts';
 import { html, type Part, reportPage, reportTable } from '../util/html.ts';
 import { countText, plural } from '../util/plural.ts';
 import type { Io } from './io.ts';
-import { hintLine, type Lines, lines } from './text.ts';
+import { hintLine, type Lines, lines, shellWord } from './text.ts';
 
 /** One fault with its place; line and column count from 1 and are absent where the file as a whole is meant. */
 export interface Fault {
@@ -34,6 +34,8 @@ export interface FileFinding {
   file: string;
   kind: 'table' | 'manifest' | 'config' | 'catalogue' | 'package' | 'other';
   ok: boolean;
+  /** The name of a manifest that could be read. */
+  manifest?: string;
   summary: string | null;
   table: TableReport | null;
   /** Everything found in a table, sound or not. */
@@ -100,7 +102,7 @@ export const fileLines = ({ file, summary, inspection, faults, notes = [] }: Fil
     findings.map(({ candidates = [] }) => candidates.map(({ key, reads }) => `  ${key}  reads  ${reads}`)),
     head,
     noted,
-    verdict === 'mendable' && [...new Set(mends), hintLine(`sluice check ${file} --fix -o NEW-FILE`)],
+    verdict === 'mendable' && [...new Set(mends), hintLine(`sluice check ${shellWord(file)} --fix -o NEW-FILE`)],
     (faults.length === 0 || full) && (full ? columnLines(inspection) : columnsLine(inspection)),
     findings.map((finding) => finding.code === null && `  remark: ${placed(finding)}`),
     castLines(inspection),

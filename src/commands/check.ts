@@ -45,6 +45,7 @@ export const checkCommand = async (paths: string[], options: CheckCommandOptions
   const files: FileFinding[] = [];
   let unlisted = 0;
   const show = (finding: FileFinding): void => {
+    if (paths.length === 0) refuseTwin(finding, files);
     files.push(finding);
     const text = fileLines(finding, form === 'text');
     const isPlain = finding.ok && text.length <= plainLines;
@@ -115,6 +116,16 @@ const servedFiles = async (config: Config | null, report: (line: string) => void
     if (matches.length === 0) report(`manifests: no file matches ${pattern}`);
   }
   return files;
+};
+
+/** Of manifests with one name, the service takes only one. */
+const refuseTwin = (finding: FileFinding, others: FileFinding[]): void => {
+  const { file, manifest } = finding;
+  const twin = others.find((other) => manifest !== undefined && other.manifest === manifest);
+  if (!twin) return;
+  finding.ok = false;
+  const message = `\`${manifest}\` is the name of ${twin.file}, too: \`sluice start\` takes only one of them`;
+  finding.faults.push({ code: 'manifest', file, key: 'name', message, hint: 'give each manifest a name of its own' });
 };
 
 /** Checks every file and shows the findings in order, each manifest followed by the files it publishes. */

@@ -443,7 +443,8 @@ export const missingSource = (path: string, cause: unknown): SourceMissingError 
   const isGone = (cause as NodeJS.ErrnoException | null)?.code === 'ENOENT';
   const twin = isGone ? sameLetters(path) : undefined;
   const form = `the folder has ${twin}, the same letters in another Unicode form: copy the name from there, or rename the file`;
-  const back = 'check the path, or put the file back; if it is gone for good, take it out of its manifest';
+  const slash = path.includes('\\') ? 'separate folders by `/`, not `\\`; ' : '';
+  const back = `${slash}check the path, or put the file back; if it is gone for good, take it out of its manifest`;
   return new SourceMissingError(`${path}: ${why}`, { hint: twin ? form : isGone ? back : hint, cause });
 };
 

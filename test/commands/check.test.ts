@@ -326,6 +326,41 @@ describe('checking manifests and configurations', () => {
     expect(lines[1]).toContain(`-> ${hint}`);
   });
 
+  it('shows a command that a shell takes, whatever the file is called', async () => {
+    const dir = tempDir();
+    writeText(dir, "Ann's table.csv", 'a,,c\n1,2,3\n');
+    expect((await check(dir, ["Ann's table.csv"])).out).toContain(
+      "-> sluice check 'Ann'\\''s table.csv' --fix -o NEW-FILE",
+    );
+  });
+
+  it('says of a path with backslashes how folders are separated, of an address where it belongs', async () => {
+    const dir = tempDir();
+    writeText(dir, 'city.yaml', manifest('data\\first.csv'));
+    expect((await check(dir, ['city.yaml'])).out).toContain('-> separate folders by `/`, not `\\`; check the path');
+    writeText(dir, 'city.yaml', manifest('https://example.org/first.csv'));
+    const { code, out } = await check(dir, ['city.yaml']);
+    expect(code).toBe(2);
+    expect(out).toContain('city.yaml:6:31: datasets.0.resources.0.file: is an address: use the key `url` [manifest]');
+  });
+
+  it('reports served manifests of one name, of which the service would take only one', async () => {
+    const dir = tempDir();
+    writeText(dir, 'config/sluice.yaml', 'manifests: ["../jobs/*.yaml"]\n');
+    writeText(dir, 'jobs/city.yaml', 'name: city\ndatasets: []\n');
+    writeText(dir, 'jobs/copy.yaml', 'name: city\ndatasets: []\n');
+    const { code, lines } = await check(dir, []);
+    expect(code).toBe(2);
+    expect(lines).toEqual([
+      expect.stringContaining('config/sluice.yaml: sound'),
+      expect.stringContaining('jobs/city.yaml: sound'),
+      'jobs/copy.yaml: name: `city` is the name of jobs/city.yaml, too: `sluice start` takes only one of them [manifest]',
+      '  -> give each manifest a name of its own',
+      '3 files, 1 faulty',
+    ]);
+    expect((await check(dir, ['jobs/city.yaml', 'jobs/copy.yaml'])).code).toBe(0);
+  });
+
   it('shows all faults of a manifest, each with line, column and key', async () => {
     const dir = tempDir();
     writeText(dir, 'city.yaml', 'name: city\ndatasets:\n  - id: Budget\n    titel: Budget\n');

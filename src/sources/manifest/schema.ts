@@ -43,6 +43,8 @@ import { resolveSchedule, scheduleFileSchema } from './schedule-schema.ts';
 
 const published = [z.boolean(), 'False keeps it unpublished on the portal.', false] as const;
 
+const filePath = text.refine((path) => !/^https?:\/\//i.test(path), { error: 'is an address: use the key `url`' });
+
 /** Keys of a dataset that `defaults.dataset` and `dataset.yaml` beside a dropped folder share with written-down datasets. */
 const datasetShape = {
   ...datasetMetadataShape,
@@ -97,7 +99,7 @@ export const resourceSchema = z
     id: needed(idText, 'Name of the resource in its dataset; part of its key.', 'spending'),
     ...keysOf({
       title: [titleSchema, 'Title; the id by default.', 'Spending by department'],
-      file: [text, 'File to send: a path relative to the manifest, or absolute.', 'data/spending.csv'],
+      file: [filePath, 'File to send: a path relative to the manifest, or absolute.', 'data/spending.csv'],
     }),
     ...urlShape,
     ...keysOf({
