@@ -34,6 +34,21 @@ const write = (place: Place, name: string, tables: Record<string, string>): stri
   });
 
 describe('an account without manage datastore', () => {
+  it('publishes them without rows once `import: never` is set, as the hint of the failure says', async () => {
+    const portal = await startTestPortal({ profile: 'dkan-7.18', roles: withoutDatastores });
+    const place = placeAt(portal.url);
+    const file = place.write('data/never.csv', 'a,b\n1,2\n');
+    const write = (more: object): string => {
+      const resources = [{ id: 't', title: 'T', file, ...more }];
+      return place.manifest({ name: 'never', datasets: [{ id: 'd', title: 'D', resources }] });
+    };
+    const { code, report } = await place.publish(write({}));
+    expect([code, itemOf(report, 'never/d/t').reason?.hint]).toEqual([3, expect.stringContaining('`import: never`')]);
+    const again = await place.publish(write({ import: 'never' }));
+    expect(again.code).toBe(0);
+    expect(itemOf(again.report, 'never/d/t')).toMatchObject({ live: true, rows: null });
+  });
+
   it('fails its tables, says what is missing, and imports them once it has the permission', async () => {
     const first = await startTestPortal({ profile: 'dkan-7.18', roles: withoutDatastores });
     const gateway = await openGateway(first.url);

@@ -23,10 +23,12 @@ import { importsRows, type ResourceState, type ResourceStep, sentAgain, shapeOf 
 export const importFile: ResourceStep = async (state) => {
   const { item, portal } = state.target;
   const { nid, file, datastore } = state.entry;
-  if (file === null || !importsRows(state) || datastore === 'imported') return state;
+  if (file === null || datastore === 'imported') return state;
+  const withoutRows: ResourceState = { ...state, entry: { ...state.entry, datastore: 'none' } };
+  if (!importsRows(state)) return withoutRows; // an import that was wanted before may have failed
   if (!(await portal.datastore.isOffered(item.signal))) {
     item.tell('the portal imports tables by itself and does not tell whether it has: only the file is verified');
-    return { ...state, entry: { ...state.entry, datastore: 'none' } };
+    return withoutRows;
   }
   const entry = await oneAtATime(state.target, item.signal, () =>
     item.step(
