@@ -86,12 +86,12 @@ const endOpen = async (deps: CloseDeps, job: JobContext<'close'>, reason: Reason
   const { phases } = deps.runs;
   const name = reason.code === 'cancelled' ? 'cancel' : 'end';
   await job.step({ name, on: manifest }, (signal) => deps.takeOut(runId, signal));
+  if (!(await deps.runs.isPlanned(runId))) return; // what is open is a part of a plan that was never ended
   for (;;) {
     const open = await phases.open(runId, 0, 500);
     if (open.length === 0) return;
     await eachAtOnce(open, 50, async ({ key }) => {
-      if (order) await endExport(deps.runs, runId, key, reason);
-      else await endItems(deps, job, key, reason);
+      await (order ? endExport(deps.runs, runId, key, reason) : endItems(deps, job, key, reason));
       await deps.runs.leave(runId, key);
     });
   }

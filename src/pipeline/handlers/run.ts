@@ -93,12 +93,11 @@ const planRun = async (deps: RunDeps, request: RunData, signal: AbortSignal): Pr
 const planGathered = async (planning: Planning): Promise<PlannedCounts> => {
   const { deps, request, signal, gathered, pins, isLimited } = planning;
   const { ledger, runs } = deps;
-  const { manifest } = gathered;
   const mayRefresh = !isLimited && !pins;
   const isAsked = request.refresh || request.createMissing;
   const afterMs = deps.settings.refreshAfterMs(request.portal);
   const refresh = mayRefresh && (isAsked || isStale(await ledger.refreshedAt(request), afterMs));
-  await deps.deadlines.expect(expectationsOf(request, manifest.expectMs), Date.now());
+  await deps.deadlines.expect(expectationsOf(request, gathered.manifest.expectMs), Date.now());
   const first = await writePages(planning, refresh);
   await passGuard(planning, first.plan);
   // A portal that has forgotten some nodes is compared as a whole.
@@ -114,7 +113,7 @@ const planGathered = async (planning: Planning): Promise<PlannedCounts> => {
     ...returned.map((entry) => ({ ...entry, missingSince: null })),
   ]);
   if (refresh || isRepeated || plan.index.size === 0) await ledger.refreshed(request, Date.now());
-  return writer.end(request.only === null ? [...gathered.remarks, ...plan.remarks] : [], manifest.priority);
+  return writer.end(request.only === null ? [...gathered.remarks, ...plan.remarks] : [], gathered.manifest.priority);
 };
 
 /** Plans page by page and stores the work of each; nothing takes effect before the plan is ended. */

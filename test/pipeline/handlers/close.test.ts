@@ -148,6 +148,7 @@ it('reports nothing of a plan that was never ended, and leaves its files to runs
     settled: [ended('m/d', null)],
     claims: [{ claim: 'a', reason: null }],
   });
+  await redis().zadd(redisKeys('test').runOpen('half'), 0, 'm/e'); // as a plan of several pages does
   await runs.phases.halt('half', { code: 'cancelled', message: 'c', hint: null });
   await plan.end([]);
   expect(await runs.phases.phase('half')).toBe('closing');
@@ -155,6 +156,7 @@ it('reports nothing of a plan that was never ended, and leaves its files to runs
   await handler.run(job('half'));
   expect(notes).toContain('left the drops');
   expect(reports.map(({ reason, items }) => [reason?.code, items.length])).toEqual([['cancelled', 0]]);
+  expect(await ledger().entry('p', 'm/e')).toBeNull();
 });
 
 it('closes a run although its dropped files cannot be settled, and says so', async () => {
