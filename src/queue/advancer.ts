@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { CancelledError, JobsStuckError, reasonOf } from '../model/errors.ts';
 import { cancelledHint, closeId, type ItemData, jobIdOf, plainRequest, type RunRequest } from '../model/job.ts';
 import type { Reason } from '../model/report.ts';
-import { firstGroup, type OpenKey } from '../state/run-phase.ts';
+import { firstGroup, type OpenKey, type Phase } from '../state/run-phase.ts';
 import type { Runs } from '../state/runs.ts';
 import { eachAtOnce } from '../util/concurrency.ts';
 import { mostOpen, nextStep, type Step } from './advance.ts';
@@ -69,8 +69,8 @@ export const advancerOf = (queues: Queues, gate: RunGate, runs: Runs) => {
     await addJobs(runId, request, open);
   };
 
-  /** Takes a step; true where another one may follow it at once. */
-  const take = async (runId: string, step: Step): Promise<boolean> => {
+  /** Takes a step that was decided on in a phase; true where another one may follow it at once. */
+  const take = async (runId: string, step: Step, phase: Phase): Promise<boolean> => {
     if (step.do === 'nothing') return false;
     if (step.do === 'go on') {
       await phases.goOn(runId);
@@ -79,7 +79,7 @@ export const advancerOf = (queues: Queues, gate: RunGate, runs: Runs) => {
     const request = await runs.request(runId);
     const end = endBy(step, runId, request);
     if (end) {
-      await phases.halt(runId, end);
+      await phases.halt(runId, end, phase);
       return true;
     }
     if (step.do === 'begin' || step.do === 'close') await addJob(runId, step.do);
@@ -95,7 +95,7 @@ export const advancerOf = (queues: Queues, gate: RunGate, runs: Runs) => {
     advance: async (runId: string): Promise<void> => {
       for (let isMoved = true; isMoved; ) {
         const stand = await phases.stand(runId);
-        isMoved = await take(runId, nextStep({ ...stand, job: null, stuck: null }));
+        isMoved = await take(runId, nextStep({ ...stand, job: null, stuck: null }), stand.phase);
       }
     },
 

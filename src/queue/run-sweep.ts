@@ -85,7 +85,7 @@ export const runSweep = (parts: RunSweepParts) => {
     });
     const repair = repairs[step.do]?.(step.why);
     if (repair) log.warn({ action: 'repair', runId, target: targetName(target) }, repair);
-    if (await advancer.take(runId, step)) await advancer.advance(runId);
+    if (await advancer.take(runId, step, stand.phase)) await advancer.advance(runId);
   };
 
   const look = async (): Promise<void> => {

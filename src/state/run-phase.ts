@@ -134,9 +134,9 @@ export const runPhases = (redis: Redis, keys: RedisKeys, writer: StateWriter) =>
       return move(runId, [' planning ', 'publish', ...fields]);
     },
 
-    /** Ends the work on a run for a reason, in whatever phase: what is open ends with it. */
-    halt: (runId: string, reason: Reason): Promise<Phase> =>
-      move(runId, [' queued planning publish prove ', 'closing', 'reason', JSON.stringify(reason)]),
+    /** Ends the work on a run for a reason, in the phase in which that was found, or any: what is open ends with it. */
+    halt: (runId: string, reason: Reason, from = 'queued planning publish prove'): Promise<Phase> =>
+      move(runId, [` ${from} `, 'closing', 'reason', JSON.stringify(reason)]),
 
     /** Moves a run to its next phase where nothing of this one is open. */
     goOn: async (runId: string): Promise<void> => {

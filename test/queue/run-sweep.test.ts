@@ -1,5 +1,5 @@
 // What a look at the open runs repairs, with runs and queues that were made by hand, and what it leaves alone.
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { closeId, itemId, plainRequest, type RunRequest } from '../../src/model/job.ts';
 import { createLog } from '../../src/model/log.ts';
 import { redisKeys, targetName } from '../../src/model/redis-keys.ts';
@@ -91,6 +91,19 @@ describe('a run without its job', () => {
       code: 'jobs-stuck',
       message: 'the run could not continue: the job data is invalid',
     });
+  });
+
+  it('is left alone where it was planned after the look at its phase', async () => {
+    const { runId } = await gate.request(request);
+    await queues.runs.remove(runId);
+    await runs.phases.startOver(runId);
+    const jobState = vi.spyOn(queues.runs, 'getJobState').mockImplementationOnce(async () => {
+      await runs.newPlan(runId).end([]);
+      return 'completed';
+    });
+    await look();
+    expect(jobState).toHaveBeenCalled();
+    expect(await runs.reason(runId)).toBeNull();
   });
 
   it('gets the one that closes it again, also where that ended without closing it', async () => {
