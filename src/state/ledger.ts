@@ -14,9 +14,8 @@ import {
 } from '../model/ledger-entry.ts';
 import { type RedisKeys, type Target, targetName, targetOfName } from '../model/redis-keys.ts';
 import { type FormerVersions, formerVersionsSchema } from '../model/table-history.ts';
-import { parsedJson } from '../util/json.ts';
 import { byName } from '../util/natural.ts';
-import { fieldsOf, plainWriter } from './redis/fields.ts';
+import { fieldsOf, plainWriter, storedAs } from './redis/fields.ts';
 
 const entriesAtOnce = 500;
 
@@ -87,8 +86,8 @@ export class Ledger {
     for await (const [, value] of fieldsOf(this.#redis, this.#keys.entries(target), match)) {
       const text = `${value}`;
       if (!stored.every((word) => text.toLowerCase().includes(word))) continue;
-      const brief = indexedEntrySchema.safeParse(parsedJson(text)).data;
-      if (brief) yield { brief, whole: () => ledgerEntrySchema.safeParse(parsedJson(text)).data ?? null };
+      const brief = storedAs(indexedEntrySchema, text);
+      if (brief) yield { brief, whole: () => storedAs(ledgerEntrySchema, text) };
     }
   }
 
@@ -137,10 +136,8 @@ export class Ledger {
     return { hash: this.#keys.entries(targetOf(portal, entry.key)), field: entry.key, value: JSON.stringify(entry) };
   }
 
-  /** Null also for a value of an unknown shape. */
   async #field<T>(hash: string, field: string, schema: z.ZodType<T>): Promise<T | null> {
-    const value = await this.#writer.read({ hash, field }, () => this.#redis.hgetBuffer(hash, field));
-    return (value && schema.safeParse(parsedJson(`${value}`)).data) || null;
+    return storedAs(schema, await this.#writer.read({ hash, field }, () => this.#redis.hgetBuffer(hash, field)));
   }
 
   async sentFor(portal: string, key: string): Promise<SentNode | null> {

@@ -17,9 +17,8 @@ import {
   reportItemSchema,
   type StoredReport,
 } from '../model/report.ts';
-import { parsedJson } from '../util/json.ts';
 import { type PlanWriter, planWriter } from './plan-writer.ts';
-import { fieldsOf, plainWriter } from './redis/fields.ts';
+import { fieldsOf, plainWriter, storedAs } from './redis/fields.ts';
 import {
   lineOf,
   packReport,
@@ -119,9 +118,9 @@ export class Runs {
     if (!(await this.isPlanned(runId))) return null;
     const drops: RunDrops = { claims: [], dropped: new Map() };
     for (const text of Object.values(await this.#redis.hgetall(this.#keys.runDrops(runId)))) {
-      const drop = dropSchema.parse(JSON.parse(text));
-      if ('key' in drop) drops.dropped.set(drop.key, drop.claim);
-      else drops.claims.push(drop);
+      const drop = storedAs(dropSchema, text);
+      if (drop && 'key' in drop) drops.dropped.set(drop.key, drop.claim);
+      else if (drop) drops.claims.push(drop);
     }
     return drops;
   }
@@ -148,17 +147,13 @@ export class Runs {
   }
 
   async #work<T>(runId: string, key: string, schema: z.ZodType<T>): Promise<T | null> {
-    const text = await this.#redis.hget(this.#keys.runWork(runId), key);
-    return text === null ? null : schema.parse(JSON.parse(text));
+    return storedAs(schema, await this.#redis.hget(this.#keys.runWork(runId), key));
   }
 
   async item(runId: string, key: string): Promise<ItemState> {
     const read = (hash: string) => this.#writer.read({ hash, field: key }, () => this.#redis.hgetBuffer(hash, key));
     const [begun, ended] = await Promise.all([read(this.#keys.runBegun(runId)), read(this.#keys.runLines(runId))]);
-    return {
-      begun: begun ? begunSchema.parse(JSON.parse(`${begun}`)) : notBegun,
-      ended: ended ? reportItemSchema.parse(JSON.parse(`${ended}`)) : null,
-    };
+    return { begun: storedAs(begunSchema, begun) ?? notBegun, ended: storedAs(reportItemSchema, ended) };
   }
 
   /** Records what was done to an item so far; with the job's next write. */
@@ -296,8 +291,7 @@ export class Runs {
 
   /** JSON in the record of a run; null where there is none, or it is not understood. */
   async #field<T>(runId: string, name: string, schema: z.ZodType<T>): Promise<T | null> {
-    const text = await this.#redis.hget(this.#keys.run(runId), name);
-    return schema.safeParse(parsedJson(text ?? '')).data ?? null;
+    return storedAs(schema, await this.#redis.hget(this.#keys.run(runId), name));
   }
 
   async latest(count: number): Promise<string[]> {

@@ -1,6 +1,8 @@
 // Reading large Redis hashes, sets and lists in pieces, and writing fields outside of any job.
 import type { Redis } from 'ioredis';
-import type { StateWrite, StateWriter } from '../../model/lease.ts';
+import type { z } from 'zod';
+import type { FieldWrite, StateWrite, StateWriter } from '../../model/lease.ts';
+import { parsedJson } from '../../util/json.ts';
 
 /** Writes fields and members outside of any job, each time at once and in one transaction. */
 export const plainWriter = (redis: Redis): StateWriter => {
@@ -17,6 +19,10 @@ export const plainWriter = (redis: Redis): StateWriter => {
   };
   return { lease: null, write, writeLater: write, catchUp: async () => undefined, read: (_, ask) => ask() };
 };
+
+/** The JSON of a field, an object or a list; null where there is none, or one of an unknown shape, as another release may write. */
+export const storedAs = <T>(schema: z.ZodType<T>, value: FieldWrite['value'] | undefined): T | null =>
+  (value && schema.safeParse(parsedJson(`${value}`)).data) || null;
 
 const pageSize = 500;
 

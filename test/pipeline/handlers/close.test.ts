@@ -120,6 +120,21 @@ it('ends what is open of a run that is halted, settles all its files, and report
   expect(reports).toHaveLength(1);
 });
 
+it('ends a run of which it does not understand some records', async () => {
+  const runs = await openRun('strange');
+  const keys = redisKeys('test');
+  await redis().hset(keys.runWork('strange'), 'm/d', '{"wish":"of another release"}');
+  await redis().hset(keys.runBegun('strange'), 'm/d', '{}');
+  await redis().hset(keys.runDrops('strange'), 'unchanged', '"?"');
+  await runs.phases.halt('strange', stuck);
+  const settled: SettledClaim[] = [];
+  const { handler, job, reports } = closing(runs, async (claims) => void settled.push(...claims));
+  await handler.run(job('strange'));
+  expect(reports[0]?.items.map(({ key }) => key)).toEqual(['m/d', 'm/d/faulty', 'm/d/live']);
+  expect(settled.map(({ claim }) => claim)).toEqual(['faulty', 'live']);
+  expect(await runs.phases.phase('strange')).toBe('closed');
+});
+
 it('takes up after its report where a kill came then', async () => {
   const runs = await openRun('killed');
   const { handler, job, reports } = closing(runs, async () => undefined);
