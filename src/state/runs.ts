@@ -40,7 +40,7 @@ import {
   type SettledClaim,
   settledClaimSchema,
 } from './run-work.ts';
-import { lastRunOf, lastRuns } from './targets.ts';
+import { lastRunOf } from './targets.ts';
 
 /** Dropped files of a run: those whose end is known, and ids by the key of the resource that decides. */
 export type RunDrops = { claims: SettledClaim[]; dropped: Map<string, string> };
@@ -241,8 +241,10 @@ export class Runs {
       causes: JSON.stringify(isSuccess(report) ? [] : causesOf(report.items).slice(0, mostCauses)),
     };
     const hash = this.#keys.run(runId);
-    await this.#writer.write(Object.entries(fields).map(([field, value]) => ({ hash, field, value })));
-    await lastRuns.set(this.#redis, this.#keys, report, lastRunOf(report, why || null));
+    await this.#writer.write([
+      ...Object.entries(fields).map(([field, value]) => ({ hash, field, value })),
+      { hash: this.#keys.lastRuns, field: targetName(report), value: JSON.stringify(lastRunOf(report, why || null)) },
+    ]);
   }
 
   /** Ends the last phase: drops the work of a closed run and lets its record expire. */

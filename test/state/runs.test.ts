@@ -5,10 +5,12 @@ import { JobLostError } from '../../src/model/errors.ts';
 import type { JobWriter } from '../../src/model/lease.ts';
 import { redisKeys } from '../../src/model/redis-keys.ts';
 import { type ReportItem, reportItem, type StoredReport } from '../../src/model/report.ts';
+import { plainWriter } from '../../src/state/redis/fields.ts';
 import { ReportBuilder } from '../../src/state/report-lines.ts';
 import { firstGroup } from '../../src/state/run-phase.ts';
 import type { DatasetWork, ResourceWork } from '../../src/state/run-work.ts';
 import { Runs } from '../../src/state/runs.ts';
+import { lastRuns } from '../../src/state/targets.ts';
 import { useLedger } from '../pipeline/handlers/support/job.ts';
 import { lossyRedis } from '../support/lossy-redis.ts';
 
@@ -261,4 +263,16 @@ describe('what a list of runs shows', () => {
     expect(cause).toMatchObject({ reason, count: 12 });
     expect(cause?.items.map(({ key }) => key)).toEqual(failed.slice(0, 10).map(({ key }) => key));
   });
+});
+
+it('is the last one of its target once it has a report, also where a kill comes then', async () => {
+  const killed = async () => Promise.reject(new Error('killed'));
+  const write: JobWriter['write'] = (writes) => plainWriter(redis()).write(writes).then(killed);
+  await expect(
+    runs()
+      .forJob({ write } as unknown as JobWriter)
+      .close(report('last')),
+  ).rejects.toThrow('killed');
+  expect(await runs().isClosed('last')).toBe(true);
+  expect((await lastRuns.all(redis(), redisKeys('test'))).get('city@p')).toMatchObject({ runId: 'last' });
 });
