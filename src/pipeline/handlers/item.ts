@@ -77,8 +77,8 @@ export class Item {
 
   /** Leaves the item to the job that proves its table. */
   async awaitProof(unproven: Unproven): Promise<void> {
-    this.#begun = { ...this.#begun, unproven, attempts: this.job.attempt, ms: this.#ms };
-    await this.#runs.leaveToProof(this.runId, this.key, this.#begun);
+    this.#begun = { ...this.#begun, unproven, attempts: this.job.attempt };
+    await this.#runs.leaveToProof(this.runId, this.key, { ...this.#begun, ms: this.#ms });
     this.log.end();
   }
 

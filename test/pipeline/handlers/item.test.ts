@@ -1,7 +1,11 @@
-// What becomes of an item that failed for good.
+// What becomes of an item that failed for good, and the time that work on one took.
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { type LedgerEntry, newEntry } from '../../../src/model/ledger-entry.ts';
-import { failedEntry } from '../../../src/pipeline/handlers/item.ts';
+import { failedEntry, Item } from '../../../src/pipeline/handlers/item.ts';
+import type { Begun, Unproven } from '../../../src/state/run-work.ts';
+import type { Runs } from '../../../src/state/runs.ts';
+import { itemOf } from './support/job.ts';
 
 const reason = { code: 'import-failed', message: 'no', hint: null } as const;
 const file = { fid: '3', name: 'a.csv', bytes: 4, sha256: 'x', url: null };
@@ -27,4 +31,19 @@ it.each<[string, LedgerEntry['kind'], Partial<LedgerEntry>, boolean]>([
     reason,
   });
   expect(failedEntry(entry, reason, { runId: 'r', actions: ['created'] })).toMatchObject({ live: false, stale: false });
+});
+
+it('counts the time of an attempt once for a table that is left to its proof', async () => {
+  const noted: Begun[] = [];
+  const note = async (_run: string, _key: string, begun: Begun) => void noted.push(begun);
+  const { job, log } = itemOf('m/d/r').item;
+  const begun = { actions: [], unproven: null, attempts: 0, ms: 1000 };
+  const runs = { note, leaveToProof: note } as unknown as Runs; // all that is used here
+  const item = new Item(job, 'm/d/r', { runs, log, state: { begun, ended: null } });
+  await sleep(100);
+  await item.awaitProof({ nid: '7' } as Unproven);
+  await item.pause();
+  const [left = 0, paused = 0] = noted.map(({ ms }) => ms - begun.ms);
+  expect(left).toBeGreaterThan(90);
+  expect(paused).toBeLessThan(2 * left);
 });
