@@ -15,8 +15,12 @@ export const peeked = async (
     length += value.length;
   }
   const all = async function* (): AsyncGenerator<Uint8Array> {
-    yield* first;
-    yield* { [Symbol.asyncIterator]: () => source };
+    try {
+      yield* first;
+      yield* { [Symbol.asyncIterator]: () => source };
+    } finally {
+      await source.return?.(); // a reader that gives up in the first bytes, too, closes what they came from
+    }
   };
   return { start: Buffer.concat(first), all: all() };
 };
