@@ -65,7 +65,7 @@ const matching = async (pattern: string, doubts: string[]): Promise<string[]> =>
     if (path.startsWith(`${base}/`)) folders.add(path);
     return false;
   };
-  for await (const { parentPath, name } of glob(pattern, { withFileTypes: true, exclude }))
+  for await (const { parentPath, name } of glob(pattern, { withFileTypes: true, followSymlinks: true, exclude }))
     found.push(join(parentPath, name));
   if (found.length === 0) doubts.push(`no file matches \`${pattern}\``);
   for (const folder of folders) doubts.push(...(await doubtsOf(folder)));

@@ -1,4 +1,4 @@
-import { mkdir, rmdir, symlink } from 'node:fs/promises';
+import { mkdir, rename, rmdir, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { sparing } from '../../../src/pipeline/plan/missing.ts';
@@ -251,6 +251,18 @@ describe('a faulty data package', () => {
     await rmdir(join(dir, 'packages/empty'));
     await symlink(join(dir, 'elsewhere'), join(dir, 'packages/linked'));
     expect((await gatherPackages(manifest)).complete).toMatch(/linked leads nowhere$/);
+  });
+});
+
+describe('a data package behind a link', () => {
+  it('is found by a pattern like any other', async () => {
+    const { dir, wishes } = await gather({ a: pack });
+    await rename(join(dir, 'packages/a'), join(dir, 'elsewhere'));
+    await symlink(join(dir, 'elsewhere'), join(dir, 'packages/a'));
+    const manifest = await loadManifest(join(dir, 'm.yaml'));
+    if (!('datapackages' in manifest)) throw new Error('no packages');
+    const again = await gatherPackages(manifest);
+    expect([again.wishes.map(({ key }) => key), again.complete]).toEqual([wishes.map(({ key }) => key), true]);
   });
 });
 
