@@ -15,8 +15,7 @@ const gzipType = /^application\/(?:x-gzip|gzip|gzip-compressed|x-gtar)$/;
 const gzipName = /\.(gz|tgz)$/i;
 
 /** Encodings to request: none for a file that is compressed itself, so that nothing is compressed twice. */
-export const acceptEncoding = (name: string | null): string =>
-  gzipName.test(name ?? '') ? 'identity' : 'gzip, br, deflate';
+export const acceptEncoding = (name: string | null): string => (gzipName.test(name ?? '') ? 'identity' : 'gzip, br');
 
 const maxEncodings = 2;
 
@@ -41,11 +40,8 @@ export const decodersFor = (
   file: { name: string | null; type: string | null },
   where: string,
 ): Decoder[] => {
-  const encodings = (header ?? '')
-    .toLowerCase()
-    .split(',')
-    .map((encoding) => encoding.trim().replace(/^x-/, ''))
-    .filter((encoding) => encoding !== '' && encoding !== 'identity');
+  const listed = (header ?? '').split(',').map((encoding) => encoding.trim().toLowerCase().replace(/^x-/, ''));
+  const encodings = listed.filter((encoding) => encoding !== '' && encoding !== 'identity');
   if (encodings.length > maxEncodings) throw unknownEncoding(where, encodings.join(', '));
   const [innermost, ...others] = encodings;
   const declared = innermost === 'gzip' ? 1 : 0;
@@ -111,6 +107,7 @@ const printable = (text: string): string => {
   return line.length > maxWords ? `${line.slice(0, maxWords - 1)}…` : line;
 };
 
+const pageTag = /^<(?:!doctype html|html|head|body|title)\b/i;
 const pageName = /\.x?html?$/i;
 const pageType = /^(?:text\/html|application\/xhtml\+xml)$/;
 const separatedName = /\.(?:csv|tsv)$/i;
@@ -127,10 +124,7 @@ async function* dataIn(
 ): AsyncGenerator<Uint8Array> {
   if (pageName.test(name ?? '') || accept.includes('html')) return yield* chunks;
   const { start, all } = await peeked(chunks, startBytes);
-  const text = start
-    .toString('utf8', 0, startBytes)
-    .replace(/^\uFEFF/, '')
-    .trimStart();
+  const text = start.toString('utf8', 0, startBytes).trimStart(); // a byte order mark is a space to it
   if (/^[[{]/.test(text) && jsonType.test(type ?? '') && separatedName.test(name ?? ''))
     throw new SourceRefusedError(`${where} is JSON, which does not match ${name}`, {
       hint: 'it may be an error message: open the address in a browser; if JSON is intended, set `name: ….json`',
@@ -144,10 +138,10 @@ async function* dataIn(
   yield* all;
 }
 
-/** A media type alone is not trusted: some servers label everything as HTML. */
+/** A media type alone is not trusted: some servers label everything as HTML, also `<rdf:RDF …` and `<https://…> a …`. */
 const isPage = (start: string, isLabelled: boolean): boolean => {
   const fromTag = start.replace(/^(?:<!--[\s\S]*?-->\s*|<\?xml[^>]*>\s*)+/, '');
-  return /^<(?:!doctype html|html|head|body|title)\b/i.test(fromTag) || (isLabelled && /^<(?!\?xml)/.test(start));
+  return pageTag.test(fromTag) || (isLabelled && /^<(?!\?xml|[\w-]+:)/.test(start));
 };
 
 /**
