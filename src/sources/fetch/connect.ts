@@ -92,11 +92,7 @@ export const addressGuard = (allow: readonly string[]): AddressGuard => {
 };
 
 /** A host name as it is compared: lower case, without the dot of a complete name, without brackets. */
-const plainHost = (host: string): string =>
-  host
-    .toLowerCase()
-    .replace(/^\[(.*)\]$/, '$1')
-    .replace(/\.$/, '');
+const plainHost = (host: string): string => host.toLowerCase().replace(/^\[(.*)\]$|\.$/, '$1');
 
 const kinds = special.map(([kind, ...ranges]) => ({ kind, list: listOf(ranges) }));
 /** Where global IPv6 addresses are, and IPv4 as IPv6. */

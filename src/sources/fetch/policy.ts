@@ -116,10 +116,9 @@ export const networkFailure = (where: string, cause: unknown): unknown => {
 const isBug = (error: Error): boolean =>
   (error instanceof TypeError || error instanceof RangeError || error instanceof ReferenceError) && !('code' in error);
 
-const diskFaults = new Set([
-  ...['ENOSPC', 'EDQUOT', 'EROFS', 'EACCES', 'EPERM', 'EIO', 'EMFILE', 'ENFILE', 'ENAMETOOLONG'],
-  ...['ENOENT', 'ENOTDIR', 'EEXIST', 'EISDIR'],
-]);
+const diskFaults = new Set(
+  'ENOSPC EDQUOT EROFS EACCES EPERM EIO EMFILE ENFILE ENAMETOOLONG ENOENT ENOTDIR EEXIST EISDIR'.split(' '),
+);
 
 /** What to do about faults that stay until somebody changes something. */
 const lasting: Partial<Record<NetworkFault, string>> = {

@@ -78,9 +78,7 @@ const extendedName = (value: string): string => {
 const maxNameBytes = 200;
 
 const safe = (name: string): string | null => {
-  const plain = basename(name.replaceAll('\\', '/'))
-    .replace(/\p{Cc}/gu, '')
-    .trim();
+  const plain = basename(name.replaceAll('\\', '/').replace(/\p{Cc}/gu, '')).trim();
   if (plain === '' || plain === '.' || plain === '..') return null;
   const end = /\.[A-Za-z0-9.]{1,16}$/.exec(plain)?.[0] ?? '';
   const stem = [...plain.slice(0, plain.length - end.length)];

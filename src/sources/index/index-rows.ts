@@ -123,11 +123,8 @@ const [newline, carriageReturn] = [0x0a, 0x0d];
 
 /** The delimiter that occurs most often in the heading, outside quotes. */
 const delimiterOf = (body: Buffer): string => {
-  const [heading = ''] = body
-    .subarray(0, 64 * 1024)
-    .toString('utf8')
-    .trimStart()
-    .split(/\r?\n/, 1);
+  const start = body.toString('utf8', 0, 64 * 1024).trimStart();
+  const [heading = ''] = start.split(/\r?\n/, 1);
   const bare = heading.replaceAll(/"[^"]*"/g, '');
   const counts = [',', ';', '\t', '|'].map((mark) => ({ mark, count: bare.split(mark).length }));
   return counts.reduce((best, each) => (each.count > best.count ? each : best)).mark;

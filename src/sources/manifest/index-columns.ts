@@ -27,17 +27,13 @@ let known: ReadonlyMap<string, IndexColumn> | null = null;
 const makeColumns = (): ReadonlyMap<string, IndexColumn> => {
   const names = new Map<string, IndexColumn>();
   const shapeOf = (schema: z.ZodType) => z.toJSONSchema(schema, { io: 'input' }) as Shape; // a part of it
-  const schemas = [
-    ['resource', resourceSchema],
-    ['dataset', datasetSchema],
-  ] as const;
-  for (const [of, schema] of schemas)
-    for (const { path, kind } of keysOf(shapeOf(schema))) {
-      const column = { of, path, kind };
+  for (const about of ['resource', 'dataset'] as const)
+    for (const { path, kind } of keysOf(shapeOf(about === 'resource' ? resourceSchema : datasetSchema))) {
+      const column = { of: about, path, kind };
       const name = path.join('.');
       // What people call `name` is a title, or anything; the file name of a `url` is `resource.name`.
       if (name !== 'name' && !names.has(name)) names.set(name, column);
-      names.set(`${of}.${name}`, column);
+      names.set(`${about}.${name}`, column);
     }
   names.set('dataset', { of: 'dataset', path: ['id'], kind: 'text' });
   names.set('resource', { of: 'resource', path: ['id'], kind: 'text' });

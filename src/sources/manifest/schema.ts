@@ -166,6 +166,18 @@ const plainRules = {
   onDrift: 'hold' as OnDrift,
 };
 
+const notifySchema = z.strictObject(
+  keysOf({
+    email: [recipientsSchema, 'E-mail addresses instead of those in the configuration.', ['budget@example.org']],
+    webhook: [webAddress, 'Webhook instead of the configured one; never signed.', 'https://ops.example.org/finance'],
+    heartbeat: [
+      heartbeatSchema,
+      'Monitor instead of the configured one.',
+      'https://hc-ping.com/1f0c4f4e-6a5c-4f0e-9d39-0e6a3a7b8c11',
+    ],
+  }),
+);
+
 export const manifestFileSchema = z
   .strictObject({
     name: needed(idText, 'Name of the manifest, unique per portal; begins every key.', 'city-finance'),
@@ -218,25 +230,7 @@ export const manifestFileSchema = z
           { maxRemovals: '10%', rows: '20%' },
         ],
         notify: [
-          z.strictObject(
-            keysOf({
-              email: [
-                recipientsSchema,
-                'E-mail addresses instead of those in the configuration.',
-                ['budget@example.org'],
-              ],
-              webhook: [
-                webAddress,
-                'Webhook instead of the configured one; never signed.',
-                'https://ops.example.org/finance',
-              ],
-              heartbeat: [
-                heartbeatSchema,
-                'Monitor instead of the configured one.',
-                'https://hc-ping.com/1f0c4f4e-6a5c-4f0e-9d39-0e6a3a7b8c11',
-              ],
-            }),
-          ),
+          notifySchema,
           'Recipients of notices about this manifest. Addresses must be public or in `sources.allow`.',
           { email: ['budget@example.org'] },
         ],
