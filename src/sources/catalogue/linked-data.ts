@@ -29,14 +29,12 @@ export const detectSyntax = async (bytes: AsyncIterable<Uint8Array>) => {
   return { syntax: syntaxOf(start.toString('utf8').replace(/^\uFEFF?\s*/, '')), all };
 };
 
+const turtleStart =
+  /^(?:#|@(?:prefix|base)\s|(?:prefix|base)\s|_:|<(?:[^>\s]*[:#/][^>\s]*)?>\s|\[\s*(?:\]\s*\S|a\s|[<\w]))/i;
+
 const syntaxOf = (begin: string): Syntax | null => {
   if (/^<(?:\?xml\s|[\w-]+:RDF\b|!--|!DOCTYPE\s+(?:[\w-]+:)?RDF\b)/.test(begin)) return 'rdf-xml';
-  if (
-    /^(?:#|@(?:prefix|base)\s|(?:prefix|base)\s|_:|<(?:[^>\s]*[:#/][^>\s]*)?>\s|\[\s*(?:\]\s*\S|a\s|[<\w]))/i.test(
-      begin,
-    )
-  )
-    return 'turtle';
+  if (turtleStart.test(begin)) return 'turtle';
   const isGraph = /"(?:@graph|dcat:dataset|http:\/\/www\.w3\.org\/ns\/dcat#dataset)"\s*:/.test(begin);
   return begin.startsWith('[') || (isGraph && !/"dataset"\s*:/.test(begin)) ? 'json-ld' : null;
 };
@@ -65,7 +63,7 @@ export async function* readLinkedData(
   if (entries.length === 0 && said.parts.length === 0 && !isLater)
     throw documentFault(name, 'it describes no dataset: it contains no `dcat:Dataset`');
   yield* entries;
-  return said;
+  return { ...said, isOpen: syntax === 'turtle' && task.bytes.at(-1) !== 0x0a };
 }
 
 const wholeOf = async (bytes: AsyncIterable<Uint8Array>, name: string, syntax: Syntax): Promise<Uint8Array> => {

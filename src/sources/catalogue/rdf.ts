@@ -27,10 +27,11 @@ const parsers = {
   },
   'rdf-xml': async (bytes: Uint8Array, base: string | null): Promise<Quad[]> => {
     const { RdfXmlParser } = await import('rdfxml-streaming-parser');
-    let depth = 0;
+    let [depth, elements] = [0, 0];
     class BoundedParser extends RdfXmlParser {
       protected override onTag(tag: never): void {
         depth += 1;
+        elements += 1;
         if (depth > deepest) throw this.newParseError(`elements are nested more than ${deepest} levels deep`);
         super.onTag(tag);
       }
@@ -46,8 +47,13 @@ const parsers = {
       validateUri: false,
       ...(base !== null && { baseIRI: base }),
     });
-    parser.end(xmlText(bytes));
-    return parser.toArray();
+    const text = xmlText(bytes);
+    parser.end(text);
+    const quads = await parser.toArray();
+    // It takes the end of the bytes for that of the document.
+    if (depth > 0 || elements === 0)
+      throw new Unreadable('it ends early, before its last tag', text.split('\n').length);
+    return quads;
   },
 };
 

@@ -45,6 +45,8 @@ export interface Said {
   paging: Paging;
   /** Catalogues that it only refers to: addresses, or '' where it gives none. */
   parts: string[];
+  /** True for a document in lines whose last one has no end. */
+  isOpen?: boolean;
 }
 
 /** Far above what government catalogues hold (an entry may hold the detailed outline of a country), far below what exhausts memory. */

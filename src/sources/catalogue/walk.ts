@@ -177,6 +177,7 @@ export class CatalogueWalk {
         yield { ...step.value, index: this.#entries, name, isRepeated: this.#note(step.value, list, { name, fresh }) };
       }
       for (const id of fresh) list.ids.add(id);
+      if (step.value.isOpen) this.doubts.add(`the last line of ${name} has no line end, as if it were cut off`);
       return step.value;
     } finally {
       await reading.return({ paging: noPaging, parts: [] });

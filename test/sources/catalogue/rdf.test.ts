@@ -1,5 +1,6 @@
 import jsonld, { type NodeObject } from 'jsonld';
 import { describe, expect, it } from 'vitest';
+import { nodesOfRdf } from '../../../src/sources/catalogue/rdf.ts';
 import { catalogueManifest, chunksOf, gatherAll } from './support/catalogue.ts';
 
 const gather = (document: string | Uint8Array, size = 1000) => gatherAll(catalogueManifest(), chunksOf(document, size));
@@ -171,6 +172,24 @@ describe('a catalogue in RDF', () => {
       code: 'catalogue-fault',
       message: expect.stringMatching(message),
     });
+  });
+
+  it('in RDF/XML that ends early is a fault with its last line, wherever it ends', async () => {
+    const bytes = Buffer.from(xml);
+    const ends = Array.from({ length: bytes.length / 9 }, (_, at) => 9 * at + 1);
+    const end = bytes.lastIndexOf('</rdf:RDF>') + '</rdf:RDF>'.length;
+    for (const at of ends.filter((each) => each < end))
+      await expect(nodesOfRdf(bytes.subarray(0, at), 'rdf-xml', null), `at ${at}`).rejects.toThrow();
+    await expect(gather(xml.slice(0, xml.indexOf('</dcat:Catalog>')))).rejects.toMatchObject({
+      code: 'catalogue-fault',
+      message: expect.stringMatching(/^a\.json:\d\d:1: it ends early, before its last tag$/),
+    });
+  });
+
+  it('in Turtle without the end of its last line may be cut off: nothing counts as missing', async () => {
+    expect((await gather(turtle)).complete).toBe(true);
+    const { wishes, complete } = await gather(turtle.trimEnd());
+    expect([wishes.length, complete]).toEqual([1, 'the last line of a.json has no line end, as if it were cut off']);
   });
 
   it('that cannot be read says what to do', async () => {
