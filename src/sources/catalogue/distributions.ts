@@ -20,6 +20,7 @@ import {
   type Remark,
   referenceOf,
   shortLine,
+  speller,
   textOf,
   textsOf,
 } from './values.ts';
@@ -46,11 +47,8 @@ const taken = new Set(
 const formatOf = (format: string | null, mediaType: string | null): string | null => {
   for (const text of [format, mediaType]) {
     if (text === null) continue;
-    const plain = text
-      .toLowerCase()
-      .replace(/;.*$/, '')
-      .trim()
-      .replace(/^https?:\/\/www\.iana\.org\/assignments\/media-types\//, '');
+    const type = text.toLowerCase().replace(/;.*$/, '');
+    const plain = type.trim().replace(/^https?:\/\/www\.iana\.org\/assignments\/media-types\//, '');
     const known = Object.hasOwn(names, plain) ? names[plain] : endingOf(plain).slice(1);
     if (known) return known;
     if (plain !== '' && plain !== 'application/octet-stream') return plain;
@@ -80,6 +78,7 @@ interface DistributionTools {
 export const distributionKeys: ReadonlySet<string> = new Set(
   'downloadURL accessURL accessService title description format mediaType identifier @id'.split(' '),
 );
+const spelled = speller(distributionKeys);
 
 /** A distribution that is left out because it is faulty; what it published before stays. */
 export interface LeftOut {
@@ -103,8 +102,10 @@ interface Found extends Omit<LeftOut, 'id'> {
 
 /** The resources of an entry's `distribution` in their order, and those that are left out as faulty. */
 export const resourcesOf = (value: unknown, tools: DistributionTools) => {
-  const list = isNothing(value) ? [] : [value].flat();
-  const found = list.flatMap((item, index) => distribution(item, index + 1, tools) ?? []);
+  // PHP writes a list with gaps as an object.
+  const isGapped = isObject(value) && Object.keys(value).every((key) => /^\d+$/.test(key));
+  const list = isNothing(value) ? [] : isGapped ? Object.values(value) : [value].flat();
+  const found = list.flatMap((item, index) => distribution(spelled(item), index + 1, tools) ?? []);
   const ids = idsOf(found);
   const resources: ResourceSpec[] = [];
   const leftOut: LeftOut[] = [];

@@ -18,6 +18,7 @@ import {
   oneLine,
   type Remark,
   shortLine,
+  speller,
   textOf,
   textsOf,
   webAddressOf,
@@ -107,7 +108,8 @@ export const describedIn = (entry: WalkedEntry): DescribedEntry[] => {
 };
 
 /** The entry under the keys of a dataset; `isService` says that it is in a list of services. */
-export const asDataset = (value: unknown, isService: boolean): unknown => {
+export const asDataset = (described: unknown, isService: boolean): unknown => {
+  const value = spelled(described);
   if (!isObject(value)) return value;
   if (isSeries(value)) {
     const { first: _first, last: _last, seriesMember: _members, ...series } = value;
@@ -379,3 +381,4 @@ export const datasetRules: Readonly<Record<string, Take>> = {
 };
 
 const ruled = new Set(['distribution', '@type', '@id', '@context', ...Object.keys(datasetRules)]);
+const spelled = speller(ruled);

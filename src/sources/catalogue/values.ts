@@ -46,10 +46,8 @@ export const shortLine = (text: string, longest: number, report: (what: string) 
   const line = oneLine(text);
   if (line.length <= longest) return line;
   report(`cut to ${longest} characters`);
-  return `${line
-    .slice(0, longest - 1)
-    .replace(/[\ud800-\udbff]$/, '')
-    .trimEnd()}…`;
+  const start = line.slice(0, longest - 1).replace(/[\ud800-\udbff]$/, '');
+  return `${start.trimEnd()}…`;
 };
 
 export const addressText = (value: unknown): string | null => {
@@ -76,6 +74,17 @@ export const referenceOf = (value: unknown): string | null => {
   if (typeof value === 'string') return textOf(value);
   if (!isObject(value) || Object.keys(value).some((key) => key !== '@id' && key !== '@type')) return null;
   return textOf(value['@id']);
+};
+
+/** Makes what gives an object the keys of `known` where it spells them in another case or with a prefix: `dcat:downloadUrl`. */
+export const speller = (known: Iterable<string>) => {
+  const names = new Map([...known].map((key) => [key.toLowerCase(), key]));
+  const nameOf = (key: string): string => names.get(key.replace(/^(?:dcat|dct|dcterms):/, '').toLowerCase()) ?? key;
+  return (value: unknown): unknown => {
+    if (!isObject(value)) return value;
+    const named = Object.entries(value).map(([key, item]) => [nameOf(key) in value ? key : nameOf(key), item]);
+    return Object.fromEntries(named);
+  };
 };
 
 type Address = { kind: 'web'; url: string } | { kind: 'other'; scheme: string } | { kind: 'none' };
@@ -115,11 +124,8 @@ const hashed = (words: string, text: string): string =>
 
 /** Lower-case letters and digits of a text, separated by single dashes; a long text is cut at its less specific beginning. */
 const wordsOf = (text: string): string => {
-  const words = text
-    .normalize('NFKD')
-    .toLowerCase()
-    .replaceAll(/\p{M}/gu, '')
-    .replaceAll(/[^a-z0-9]+/g, '-');
+  const letters = text.normalize('NFKD').replaceAll(/\p{M}/gu, '');
+  const words = letters.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-');
   // A word that is cut at its beginning is dropped, unless nothing else is left.
   const end = words.length > longestWord ? words.slice(-longestWord).replace(/^[^-]*-(?=.)/, '') : words;
   return end.replaceAll(/^-+|-+$/g, '');

@@ -183,6 +183,33 @@ describe('an entry', () => {
     ]);
   });
 
+  it('may spell its keys in another case, or with a prefix; distributions may be a list of PHP', async () => {
+    const plain = { identifier: 'a', title: 'A', keyword: ['k'] };
+    const distribution = [
+      { downloadURL: url, title: 'One' },
+      { accessURL: `${url}/2`, title: 'Two' },
+    ];
+    const expected = await gatherEntries([{ ...plain, distribution }]);
+    expect(expected.wishes[0]?.resources).toHaveLength(2);
+    const odd = [
+      { DownloadUrl: url, Title: 'One' },
+      { 'dcat:accessUrl': `${url}/2`, 'dct:title': 'Two' },
+    ];
+    for (const [key, value] of [
+      ['Distribution', odd],
+      ['dcat:distribution', odd],
+      ['distribution', { 0: distribution[0], 2: distribution[1] }],
+    ] as const) {
+      const entry = { Identifier: 'a', 'dcterms:title': 'A', Keyword: ['k'], [key]: value };
+      expect(await gatherEntries([entry])).toMatchObject({ wishes: expected.wishes, skipped: [], remarks: [] });
+    }
+    const both = await gatherEntries([{ ...plain, Title: 'Other' }]);
+    expect([both.wishes[0]?.title, both.remarks]).toEqual([
+      'A',
+      ['`Title` has no field on the portal; kept in Additional info (in "a")'],
+    ]);
+  });
+
   it('may have null and empty text wherever it likes', async () => {
     const empty = Object.fromEntries(Object.keys(whole).map((key) => [key, null]));
     const blank = Object.fromEntries(Object.keys(whole).map((key) => [key, ' ']));
