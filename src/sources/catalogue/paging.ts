@@ -1,6 +1,7 @@
 // What a document, or the answer that brought it, says about the list that it is a page of.
 import type { IncomingHttpHeaders } from 'undici/types/header.js';
 import { isObject, parsedJson } from '../../util/json.ts';
+import { isNothing } from './values.ts';
 
 /** Statements of a page; null for what it does not say. */
 export interface Paging {
@@ -33,41 +34,36 @@ type Says = (value: unknown, depth: number) => Partial<Paging>;
 
 const says = (names: string, says: Says): [string, Says][] => names.split(' ').map((name) => [name, says]);
 
+const more = (is: boolean): Partial<Paging> => ({ next: is ? '' : null });
+const isToken: Says = (value) => more(addressIn(value) !== null);
+const isMore: Says = (value) => more(truthIn(value) === true);
+const isAll: Says = (value) => more(truthIn(value) === false);
+const isBefore: Says = (value) => ({ isLater: addressIn(value) !== null });
+const isTotal: Says = (value) => ({ total: numberIn(value) });
+
 /** Hydra, JSON:API, HAL, OGC API, OData, OpenSearch, CKAN and the usual home-made ones; names without prefix, in lower case. */
 const statements: ReadonlyMap<string, Says> = new Map([
   ...says('next nextpage nextlink nexturl nextpageurl', (value) => ({ next: addressIn(value) })),
-  ...says('nextpagetoken nextcursor nexttoken resumptiontoken continuationtoken', (value) => ({
-    next: addressIn(value) === null ? null : '',
-  })),
-  ...says('more hasmore hasnext hasnextpage istruncated truncated incompleteresults incomplete partial', (value) => ({
-    next: truthIn(value) === true ? '' : null,
-  })),
-  ...says('islast islastpage complete iscomplete finished', (value) => ({
-    next: truthIn(value) === false ? '' : null,
-  })),
-  ...says(
-    'total totalitems totalcount totalresults totalrecords totalelements totalhits numbermatched numberofitems nhits count',
-    (value) => ({ total: numberIn(value) }),
-  ),
+  ...says('nextpagetoken nextcursor nexttoken nextoffset nextstart nextrecord', isToken),
+  ...says('resumptiontoken continuationtoken', isToken),
+  ...says('more hasmore hasnext hasnextpage istruncated truncated', isMore),
+  ...says('incompleteresults incomplete partial timedout', isMore),
+  ...says('islast islastpage complete iscomplete finished success ok', isAll),
+  ...says('error errors', (value) => more(!isNothing(value) && truthIn(value) !== false && numberIn(value) !== 0)),
+  ...says('total totalitems totalcount totalresults totalrecords totalelements totalhits totaldatasets', isTotal),
+  ...says('datasetcount recordstotal numfound numbermatched numberofitems nhits count', isTotal),
   ...says('pages totalpages pagecount numpages', (value) => ({ pages: numberIn(value) })),
   ...says('itemsperpage perpage pagesize limit rows top', (value) => ({ limit: numberIn(value) })),
-  ...says('prev previous prevpage previouspage previouslink previousurl', (value) => ({
-    isLater: addressIn(value) !== null,
-  })),
+  ...says('prev previous prevpage previouspage previouslink previousurl', isBefore),
   // First and last differ where there are several pages.
   ...says('first firstpage last lastpage', (value) => ({
     next: truthIn(value) === false ? '' : null,
     pages: numberIn(value),
   })),
-  ...says('view link links paging pagination pageinfo page meta', (value, depth) =>
-    depth > 3
-      ? {}
-      : [value]
-          .flat()
-          .filter(isObject)
-          .map((item) => inside(item, depth))
-          .reduce(joined, noPaging),
-  ),
+  ...says('view link links paging pagination pageinfo page meta hits', (value, depth) => {
+    const items = depth > 3 ? [] : [value].flat().filter(isObject);
+    return items.map((item) => inside(item, depth)).reduce(joined, noPaging);
+  }),
 ]);
 
 /** `hydra:nextPage`, `http://www.w3.org/ns/hydra/core#nextPage`, `next_page` as `nextpage`. */
@@ -147,5 +143,16 @@ export const countedNext = (address: string): string | null => {
   return url.href;
 };
 
-export const limitIn = (address: string): number | null =>
-  pagingOf(Object.fromEntries(new URL(address).searchParams)).limit;
+const startKeys = /^(?:p|page|pageno|pagenum|pagenumber|pageindex|start|startindex|startrow|offset|skip)$/;
+
+/** Why a list with as many entries, at an address, may be one page of several; null where nothing looks like that. */
+export const pageDoubt = (address: string | null, stated: number | null, count: number): string | null => {
+  const query = Object.fromEntries(address === null ? [] : new URL(address).searchParams);
+  // By its value alone, whatever its name; servers may give less, then a round number. One digit may be anything.
+  const isLimit = (value: string): boolean => value.length > 1 && value === String(count);
+  const limit = stated ?? pagingOf(query).limit ?? (Object.values(query).some(isLimit) ? count : null);
+  if (limit && count > 0 && (count >= limit || count % 100 === 0))
+    return `has as many entries as a page of it may have (${Math.min(limit, count)})`;
+  const isPage = limit === null && Object.keys(query).some((key) => startKeys.test(plainName(key)));
+  return isPage ? 'is a page by its address, and nothing says whether there are others' : null;
+};

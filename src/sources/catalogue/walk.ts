@@ -6,17 +6,12 @@ import { countText } from '../../util/plural.ts';
 import { shown } from '../fetch/policy.ts';
 import type { CatalogueDocument, CatalogueSource } from './catalogue-bytes.ts';
 import { detectSyntax, documentFault as fault, readLinkedData } from './linked-data.ts';
-import { countedNext, isUnpaged, joined, limitIn, noPaging, type Paging } from './paging.ts';
-import {
-  type CatalogueEntry,
-  type CatalogueLimits,
-  catalogueLimits,
-  readCatalogue,
-  type Said,
-} from './read-catalogue.ts';
+import { countedNext, isUnpaged, joined, noPaging, type Paging, pageDoubt } from './paging.ts';
+import { type CatalogueEntry, catalogueLimits, readCatalogue, type Said } from './read-catalogue.ts';
 import { identifierOf, referenceOf } from './values.ts';
 
 const mostDocuments = 10_000;
+const mostEmptyPages = 100;
 
 export interface WalkedEntry extends CatalogueEntry {
   name: string;
@@ -30,6 +25,7 @@ class List {
   readonly named = new Set<string>();
   count = 0;
   repeated = 0;
+  empty = 0;
   page = 1;
   total: number | null = null;
   pages: number | null = null;
@@ -47,7 +43,7 @@ export class CatalogueWalk {
   readonly lost: { address: string; error: SluiceError }[] = [];
   documents = 0;
   readonly #source: CatalogueSource;
-  readonly #limits: CatalogueLimits;
+  readonly #limits: typeof catalogueLimits;
   readonly #passedOver: (key: string) => void;
   readonly #ids = new Set<string>();
   readonly #visited = new Set<string>();
@@ -98,7 +94,9 @@ export class CatalogueWalk {
       if (isNew && list.repeated > repeated)
         this.doubts.add(`entries of ${listName} moved between its pages while they were read`);
       const isEmpty = this.#entries === entries;
-      address = this.#nextOf(list, { paging, url: opened.url, name, isNew: isNew || isEmpty });
+      list.empty += Number(isEmpty);
+      const mayGoOn = isNew || (isEmpty && list.empty <= mostEmptyPages);
+      address = this.#nextOf(list, { paging, url: opened.url, name, mayGoOn });
       if (list.by === 'count' && !isNew && list.page > 1) return this.#checkSize(list, listName, list.page - 1);
     }
   }
@@ -106,12 +104,12 @@ export class CatalogueWalk {
   /** The address of the next page; null after the last one, which is compared with what the list says of itself. */
   #nextOf(
     list: List,
-    { paging, url, name, isNew }: { paging: Paging; url: string | null; name: string; isNew: boolean },
+    { paging, url, name, mayGoOn }: { paging: Paging; url: string | null; name: string; mayGoOn: boolean },
   ): string | null {
     const { page, total, pages } = list;
     if (page === 1 && paging.isLater) this.doubts.add(`${name} is not the first page of its list`);
     if (paging.next) {
-      if (!isNew) throw fault(name, 'it only repeats entries of earlier pages, and links to more');
+      if (!mayGoOn) throw fault(name, 'it only repeats entries of earlier pages, or has none, and links to more');
       list.by = 'link';
       return this.#resolved(paging.next, url, name);
     }
@@ -122,11 +120,11 @@ export class CatalogueWalk {
       list.by = 'count';
       return next;
     }
-    if (paging.next === '') throw fault(name, 'it says that there is more, but not where');
+    if (paging.next === '') throw fault(name, 'it says that there is more, but not where, or that its server failed');
     this.#checkSize(list, name, page);
-    const limit = paging.limit ?? (url && limitIn(url));
-    if (page === 1 && total === null && pages === null && limit && list.count >= limit)
-      this.doubts.add(`${name} has as many entries as a page of it may have (${limit})`);
+    const isCounted = page > 1 || total !== null || pages !== null;
+    const doubt = isCounted ? null : pageDoubt(url, paging.limit, list.count);
+    if (doubt !== null) this.doubts.add(`${name} ${doubt}`);
     return null;
   }
 

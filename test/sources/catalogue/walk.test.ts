@@ -192,6 +192,13 @@ describe('a catalogue in pages', () => {
       '/c.json:1:1: it says that there is more, but not where',
     ],
     ['a token', { nextPageToken: 'abc' }, 404, '/c.json:1:1: it says that there is more, but not where'],
+    ['a place to go on', { nextOffset: 2 }, 404, '/c.json:1:1: it says that there is more, but not where'],
+    ['Solr', { numFound: 3 }, 404, '/c.json:1:1: it is incomplete: its list has 3 entries'],
+    ['Elasticsearch', { hits: { total: { value: 3 } } }, 404, '/c.json:1:1: it is incomplete: its list has 3 entries'],
+    ['an error', { error: { message: 'timeout' } }, 404, '/c.json:1:1: it says that there is more, but not where, or'],
+    ['errors', { errors: ['timeout'] }, 404, '/c.json:1:1: it says that there is more, but not where, or that its'],
+    ['no success', { success: false }, 404, '/c.json:1:1: it says that there is more, but not where, or that its'],
+    ['out of time', { timed_out: true }, 404, '/c.json:1:1: it says that there is more, but not where, or that its'],
   ] as [string, Record<string, unknown>, Served, string][])(
     'that cannot be read whole is a fault: %s',
     async (_what, more, second, fault) => {
@@ -248,6 +255,52 @@ describe('a catalogue in pages', () => {
     expect((await gather('/c.json?limit=2')).complete).toMatch(/has as many entries as a page of it may have \(2\)$/);
     expect((await gather('/c.json?limit=3')).complete).toBe(true);
     expect((await gather('/c.json')).complete).toMatch(/is not the first page of its list$/);
+  });
+
+  it.each([
+    ['a limit of any name', '?size=12', 12, /has as many entries as a page of it may have \(12\)$/],
+    ['less than a limit', '?size=12', 11, true],
+    ['a small number', '?version=2', 2, true],
+    ['the most that a server gives', '?rows=5000', 100, /has as many entries as a page of it may have \(100\)$/],
+    ['a begin', '?start=0', 10, /is a page by its address, and nothing says whether there are others$/],
+    ['a begin and a limit', '?start=0&rows=1000', 99, true],
+    [
+      'the number of a page',
+      '?pageNumber=1',
+      10,
+      /is a page by its address, and nothing says whether there are others$/,
+    ],
+  ] as [string, string, number, RegExp | true][])(
+    'may be incomplete by its address: %s',
+    async (_what, query, count, complete) => {
+      const ids = Array.from({ length: count }, (_, at) => `e${at}`);
+      serve({ [`/c.json${query}`]: page(ids.join(' ')) });
+      const gathered = await gather(`/c.json${query}`);
+      expect(gathered.complete).toEqual(complete === true ? true : expect.stringMatching(complete));
+    },
+  );
+
+  it('says that all went well without being incomplete', async () => {
+    serve({ '/c.json': page('a', { success: true, ok: 'yes', error: null, errors: [], timed_out: false, hits: 1 }) });
+    expect((await gather('/c.json')).complete).toBe(true);
+    serve({ '/c.json': page('a', { error: false, errors: 0 }) });
+    expect((await gather('/c.json')).complete).toBe(true);
+  });
+
+  it('does not go on for ever with empty pages; some are read', async () => {
+    const chain = (pages: number) =>
+      Object.fromEntries(
+        Array.from({ length: pages }, (_, at) => [
+          `/c.json${at === 0 ? '' : `?part=${at}`}`,
+          page(at === 0 ? 'a' : '', at === pages - 1 ? {} : { next: `/c.json?part=${at + 1}` }),
+        ]),
+      );
+    serve(chain(50));
+    expect(await gather('/c.json')).toMatchObject({ keys: ['a'], complete: true });
+    serve(chain(200));
+    expect(await faultOf('/c.json')).toMatch(
+      /^catalogue-fault: page 102 of .*it only repeats .* or has none, and links/,
+    );
   });
 
   it('is read again before an absence is believed: it may have moved', async () => {
