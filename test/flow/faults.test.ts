@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { isWhole } from '../support/extent.ts';
 import { waitUntil } from '../support/wait-until.ts';
-import { type Gateway, isWrite, openGateway } from './support/gateway.ts';
+import { type Gateway, isWrite, openGateway, type Passed } from './support/gateway.ts';
+import { itemOf } from './support/items.ts';
 import { isIdle, type Place, reportsOf } from './support/place.ts';
 import { doubles, type Reader } from './support/reader.ts';
 import { makeRemotePlace } from './support/remote-place.ts';
@@ -78,6 +79,31 @@ describe('in mid-run', () => {
     await restarted;
     expect(code, JSON.stringify(report.items.filter(({ reason }) => reason))).toBe(0);
     await expectAll('portal');
+  });
+
+  it('a file that a killed publish attached is not taken for the next version, whose attach met a fault', async () => {
+    const place = makeRemotePlace(gateway.url);
+    const file = place.write('data/table.csv', 'id\n1\n');
+    const manifest = place.manifest({
+      name: 'versions',
+      datasets: [{ id: 'd', title: 'Versions', resources: [{ id: 'table', title: 'Table', file }] }],
+    });
+    const isAttach = ({ path }: Passed): boolean => path.endsWith('/attach_file');
+    const killed = place.spawn(['publish', manifest]);
+    gateway.after = (passed) => void (isAttach(passed) && killed.child.kill('SIGKILL'));
+    await killed.ended;
+    gateway.after = () => undefined;
+    place.write('data/table.csv', 'id\n2\n');
+    gateway.before = (passed) => {
+      if (!isAttach(passed)) return;
+      gateway.before = () => undefined;
+      throw new Error('not passed on');
+    };
+    const { code, report } = await place.publish(manifest);
+    expect(code, JSON.stringify(report.items)).toBe(0);
+    const { nid, uuid } = itemOf(report, 'versions/d/table');
+    expect(await reader.records(uuid)).toMatchObject([{ id: '2' }]);
+    expect((await reader.file(nid ?? ''))?.content).toBe('id\n2\n');
   });
 
   it('a publish whose run Redis has forgotten ends with what to do, and the next one finds what is there', async () => {

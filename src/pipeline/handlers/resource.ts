@@ -176,9 +176,9 @@ const attachFile: ResourceStep = async (state) => {
   return item.step(
     { name: 'attach', on: `${file.name} to node ${nid}`, writes: true },
     async (signal, moved) => {
-      // A new node has none; that of an older one is in the ledger, unless it was wrong.
-      const known = entry.file?.fid ?? (item.isNewNode ? null : undefined);
       const read = async () => fileOf(state.node ?? (await portal.nodes.read(nid, signal)))?.fid ?? null;
+      // A new node has none; that of an older one is in the ledger, unless it was wrong or a write was interrupted.
+      const known = entry.pending ? undefined : (entry.file?.fid ?? (item.isNewNode ? null : undefined));
       const before = known === undefined ? await read() : known;
       await deps.ledger.begin(item.portal, entry, { what: 'attach', before, nonce: sha256 });
       const { path, name } = file;
