@@ -21,8 +21,8 @@ export interface PortalFile {
   moved?: TellMoved;
 }
 
-/** `fid` is null where the portal does not report it, `sha256` (hex) of a streamed file, of which size and times are known. */
-type Attached = { fid: string | null; sha256: string | null };
+/** `sha256` (hex) of what was sent; null for a streamed file, of which size and times are known. */
+type Attached = { fid: string; sha256: string | null };
 
 /** Up to this size one hand-built buffer is quickest; above it memory must stay flat. */
 const [oneBufferBytes, chunkBytes] = [1024 * 1024, 256 * 1024];

@@ -11,6 +11,9 @@ import { formErrorFields, isHtmlPage, wordsOf } from './reply-text.ts';
 /** A numeric id or timestamp; portals send strings, some numbers. */
 const id = z.union([z.string(), z.number()]).transform(String);
 
+/** The id of what a write made. */
+const givenId = id.pipe(z.string().regex(/^[1-9]\d*$/));
+
 /** A string that some portals leave out or send as null. */
 const text = z
   .union([z.string(), z.number(), z.null()])
@@ -43,13 +46,13 @@ export type NodeRow = z.infer<typeof nodeRowSchema>;
 export const nodeRowsSchema = z.array(nodeRowSchema);
 
 /** Result of create and update (spec 2.5). */
-export const nodeResultSchema = z.looseObject({ nid: id });
+export const nodeResultSchema = z.looseObject({ nid: givenId });
 
-/** Result of attach (spec 2.6): an object, a list of one, or an empty list. `fid` is null where none was given. */
-export const attachResultSchema = z.union([
-  z.looseObject({ fid: id }).transform(({ fid }) => ({ fid })),
-  z.array(z.looseObject({ fid: id })).transform((files): { fid: string | null } => ({ fid: files[0]?.fid ?? null })),
-]);
+/** Result of attach (spec 2.6): an object, or a list of one. An empty list says that nothing was attached (recorded behaviour 12). */
+export const attachResultSchema = z.preprocess(
+  (value) => (Array.isArray(value) ? value[0] : value),
+  z.looseObject({ fid: givenId }),
+);
 
 /** Result of login (spec 2.4). `roles` maps role ids to names; PHP sends an empty map as a list. */
 export const loginResultSchema = z.looseObject({
@@ -102,13 +105,12 @@ export const isTransient = (reply: Reply, portal: PortalFacts): boolean =>
 const start = ({ method, path, status }: Reply, { name }: PortalFacts): string =>
   `portal ${name}: ${method} ${path} answered ${status}`;
 
-const uuidHolder = /\b(?:nid|node)\W{0,3}(\d+)\b/i;
-
 /** The facts of a reply's request. A write that was answered with 5xx or sent elsewhere may have happened. */
 const factsOf = (reply: Reply, situation: Situation): errors.PortalRequestFacts => {
   const { fault, waitMs, isUndone = false } = answers[situation];
   const askedMs = retryAfterMs(reply.headers['retry-after'], Date.now()) ?? waitMs;
-  const [, nid] = uuidHolder.exec(wordsOf(reply)) ?? [];
+  const [, nid] = /\b(?:nid|node)\W{0,3}(\d+)\b/i.exec(wordsOf(reply)) ?? [];
+  const isRefusal = (reply.status >= 400 && reply.status < 500) || [301, 307, 308].includes(reply.status);
   const formErrors = reply.status === 406 ? formErrorFields(reply.text) : [];
   return {
     method: reply.method,
@@ -119,11 +121,9 @@ const factsOf = (reply: Reply, situation: Situation): errors.PortalRequestFacts 
     ...(askedMs === undefined ? {} : { retryAfterMs: askedMs }),
     ...(formErrors.length === 0 ? {} : { formErrors }),
     ...(nid === undefined || situation !== 'uuid-taken' ? {} : { nid }),
-    mayHaveHappened: reply.method !== 'GET' && !isUndone && !isRefusal(reply.status),
+    mayHaveHappened: reply.method !== 'GET' && !isUndone && !isRefusal,
   };
 };
-
-const isRefusal = (status: number): boolean => (status >= 400 && status < 500) || [301, 307, 308].includes(status);
 
 /** The error for a reply that is no success (not 2xx). */
 export const failureOf = (reply: Reply, portal: PortalFacts): errors.PortalError => {

@@ -52,7 +52,9 @@ const startSlowReader = async (onUpload: (seen: Seen) => Promise<unknown>): Prom
     const { method = '', url: path = '', headers } = request;
     const isLogin = /\/log(in|out)$/.test(path);
     if (!isLogin) await onUpload({ method, path, headers, body: Buffer.concat(chunks) });
-    answer(response, { body: isLogin ? { sessid: 's', session_name: 'S', token: 't', user: { uid: '3' } } : [] });
+    answer(response, {
+      body: isLogin ? { sessid: 's', session_name: 'S', token: 't', user: { uid: '3' } } : { fid: 31 },
+    });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   onTestFinished(() => {
@@ -114,7 +116,7 @@ describe('an upload', () => {
     const path = join(dir, `${randomUUID()}.csv`);
     await writeFile(path, content);
     const file = { path, name: 'table.csv', bytes: content.length, contentType: 'text/csv' };
-    expect(await openForTest(url).attach('4', file, calm)).toMatchObject({ fid: null });
+    expect(await openForTest(url).attach('4', file, calm)).toMatchObject({ fid: '31' });
     expect(arrived).toEqual([sha256(content)]);
   });
 
@@ -130,6 +132,17 @@ describe('an upload', () => {
     expect(text).not.toMatch(/^X-Evil/m);
   });
 
+  it.each([[], {}, { fid: '' }, [{ fid: null }], ['Unknown error']].map((body) => ({ body })))(
+    'is not taken for attached by $body: the node is looked at',
+    async (reply) => {
+      const { portal, write } = await setup(() => reply);
+      expect(await failureFrom(portal.attach('4', await write('a,b\n'), calm))).toMatchObject({
+        code: 'portal-reply',
+        request: { mayHaveHappened: true },
+      });
+    },
+  );
+
   it('reports the sha256 of what was sent in one piece', async () => {
     const { portal, write } = await setup(() => ({ body: { fid: 7 } }));
     const { sha256 } = await portal.attach('4', await write('a,b\n'), calm);
@@ -139,7 +152,6 @@ describe('an upload', () => {
   it.each([
     ['an object', { fid: 7, uri: 'x' }, '7'],
     ['a list', [{ fid: '7' }], '7'],
-    ['an empty list', [], null],
   ])('takes %s for an answer', async (_, body, fid) => {
     const { portal, write } = await setup(() => ({ body }));
     expect(await portal.attach('4', await write('a,b\n'), calm)).toMatchObject({ fid });
