@@ -3,12 +3,17 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { paths } from '../dataset-api/paths.ts';
 import type { DatastoreNumbers } from '../dataset-api/values.ts';
-import { ImportFailedError, PortalBusyError, PortalRefusedError } from '../model/errors.ts';
+import {
+  ImportFailedError,
+  PortalBusyError,
+  type PortalError,
+  PortalRefusedError,
+  PortalReplyError,
+} from '../model/errors.ts';
 import { isObject, parsedJson, recordOf } from '../util/json.ts';
-import { isAnswer, searchFault } from './answers.ts';
+import { hintFor, isAnswer, searchFault } from './answers.ts';
 import { ReadCache } from './read-cache.ts';
 import { wrongShape } from './replies.ts';
-import { isHtmlPage } from './reply-text.ts';
 import type { Call, Caller } from './session.ts';
 import type { Traits } from './settings.ts';
 
@@ -88,22 +93,30 @@ export class Datastore {
   /** One table; undefined where the portal does not count rows, null where there is no table. */
   async table(uuid: string, signal: AbortSignal): Promise<PortalTable | null | undefined> {
     const value = (await this.#repeated([uuid], (open) => this.#search(open, signal), signal)).get(uuid);
-    const table = tableOf(value);
-    if (table !== undefined || !isUnclear(value)) return table;
+    const table = tableOf(uuid, value);
+    if (table !== undefined || value === null) return table;
+    // Pages of another site, from the first to the last try: there is no search. One that has counted owes its answer.
+    if (value !== undefined || this.#traits.get('counts') !== undefined) throw this.#unusable(uuid, value);
+    this.#traits.learn({ counts: 'none' });
+    return undefined;
+  }
+
+  /** The error for an answer that leaves open what a table holds: the search failed, or that is no answer of it. */
+  #unusable(uuid: string, value: unknown): PortalError {
     const { name, redact } = this.#caller.portal;
-    const words = redact(JSON.stringify(isObject(value) ? value.error : value)).slice(0, 300);
-    throw new PortalBusyError(
-      `portal ${name}: the rows of ${uuid} cannot be counted: ${words}`,
-      { method: 'GET', path: paths.datastoreSearch, mayHaveHappened: false },
-      { hint: 'nothing to do: it is retried' },
-    );
+    const request = { method: 'GET', path: paths.datastoreSearch, mayHaveHappened: false };
+    const isFailed = isObject(value) && 'error' in value;
+    const words = redact(JSON.stringify(isFailed ? value.error : (value ?? 'no JSON'))).slice(0, 300);
+    const message = `portal ${name}: the rows of ${uuid} cannot be counted: ${words}`;
+    if (isFailed) return new PortalBusyError(message, request, { hint: 'nothing to do: it is retried' });
+    return new PortalReplyError(message, request, { hint: hintFor('odd-answer') });
   }
 
   /** Tables by the uuids of their resources; null for one that is not there, none for one that could not be counted. */
   async tables(uuids: readonly string[], signal: AbortSignal): Promise<Map<string, PortalTable | null>> {
     const found = new Map<string, PortalTable | null>();
     for (const [uuid, value] of await this.#repeated(uuids, (open) => this.#search(open, signal), signal)) {
-      const table = tableOf(value);
+      const table = tableOf(uuid, value);
       if (table !== undefined) found.set(uuid, table);
     }
     return found;
@@ -117,7 +130,8 @@ export class Datastore {
       const call = { action: 'read rows', method: 'GET', path } as const;
       const search = async () => new Map([[uuid, await this.#valueOf(call, signal)]]);
       const value = (await this.#repeated([uuid], search, signal)).get(uuid);
-      const table = tableOf(value);
+      const table = tableOf(uuid, value);
+      if (table === undefined && offset > 0) throw this.#unusable(uuid, value);
       if (!table) return;
       const found = recordOf(recordOf(value).result).records;
       const records = Array.isArray(found) ? found.filter(isObject) : [];
@@ -134,7 +148,7 @@ export class Datastore {
       for (let at = 0; at < open.length; at += tablesAtOnce) {
         for (const [uuid, value] of await search(open.slice(at, at + tablesAtOnce))) values.set(uuid, value);
       }
-      open = open.filter((uuid) => isUnclear(values.get(uuid)));
+      open = open.filter((uuid) => isUnclear(uuid, values.get(uuid)));
       if (open.length === 0 || searches === mostSearches) return values;
       await sleep(searchPauseMs, undefined, { signal });
     }
@@ -148,13 +162,13 @@ export class Datastore {
     const values = new Map<string, unknown>();
     for (const uuid of uuids) {
       const ways = this.#traits.get('counts');
-      if (ways === 'none') break;
       const path = `${paths.datastoreSearch}?resource_id=${encodeURIComponent(uuid)}&limit=1`;
-      const value = await this.#valueOf({ action: 'count rows', method: 'GET', path }, signal);
+      const call = { action: 'count rows', method: 'GET', path } as const;
+      const value = ways === 'none' ? null : await this.#valueOf(call, signal);
       values.set(uuid, value);
       if (ways !== undefined) continue;
       if (value === null) this.#traits.learn({ counts: 'none' });
-      else if (tableOf(value)) this.#traits.learn({ counts: isOne ? 'many' : 'one' });
+      else if (tableOf(uuid, value)) this.#traits.learn({ counts: isOne ? 'many' : 'one' });
     }
     return values;
   }
@@ -170,17 +184,17 @@ export class Datastore {
     const call = { action: 'count rows', method: 'POST', path: paths.datastoreSearch, body, isRead: true } as const;
     const answers = await this.#valueOf(call, signal);
     // There may be no search at all; a single query shows that.
-    if (answers === null) return null;
+    if (answers === null || answers === undefined) return null;
     const isTaken = isObject(answers) && names.values().some((name) => name in answers);
     this.#traits.learn({ counts: isTaken ? 'many' : 'one' });
     return isTaken ? new Map([...names].map(([uuid, name]) => [uuid, answers[name]])) : null;
   }
 
-  /** The JSON of an answer; null where the portal has no such route, forbids it, or breaks on every search. */
+  /** The JSON of an answer (undefined: none); null where the portal has no such route, forbids it, or breaks on every search. */
   async #valueOf(call: Call, signal: AbortSignal): Promise<unknown> {
     try {
       const { text } = await this.#caller.call({ ...call, maxBytes: maxRowBytes }, signal);
-      return isHtmlPage(text) ? null : parsedJson(text);
+      return parsedJson(text) ?? undefined;
     } catch (error) {
       if (isAnswer(error, 'table-absent')) return { error: 'not found' };
       if (error instanceof PortalRefusedError) return null;
@@ -224,14 +238,18 @@ export const numbersOf = (text: string): DatastoreNumbers | null => {
   return { storage: Number(storage), data_import: Number(data_import) };
 };
 
-/** True for a search that failed without saying that the table is not there. */
-const isUnclear = (value: unknown): boolean =>
-  isObject(value) && 'error' in value && searchFault(value.error) !== 'table-missing';
+/** True for a search that failed without saying that the table is not there, and for what is no answer of this search. */
+const isUnclear = (uuid: string, value: unknown): boolean =>
+  isObject(value) && 'error' in value
+    ? searchFault(value.error) !== 'table-missing'
+    : value !== null && tableOf(uuid, value) === undefined;
 
-/** The table in the answer of a search; null: there is none of that name, undefined: that is no answer of a search. */
-const tableOf = (value: unknown): PortalTable | null | undefined => {
+/** The table in the answer of its search; null: there is none of that name, undefined: that is no answer of this search. */
+const tableOf = (uuid: string, value: unknown): PortalTable | null | undefined => {
   if (isObject(value) && 'error' in value) return searchFault(value.error) === null ? undefined : null;
-  const { total, fields } = recordOf(recordOf(value).result);
+  const { total, fields, resource_id } = recordOf(recordOf(value).result);
+  const of = [resource_id].flat().filter((each) => typeof each === 'string');
+  if (of.length > 0 && !of.some((each) => each.toLowerCase() === uuid.toLowerCase())) return undefined;
   const rows = typeof total === 'string' && /^\d+$/.test(total) ? Number(total) : total;
   if (typeof rows !== 'number' || !Number.isInteger(rows) || rows < 0) return undefined;
   const names = Array.isArray(fields) ? fields.map((field) => String(isObject(field) ? field.id : field)) : [];

@@ -128,6 +128,25 @@ describe('the size of a table', () => {
     expect(server.requests('GET', search)[0]?.path).toBe(`${search}?resource_id=a%20b&limit=1`);
   });
 
+  it.each([
+    ['another page', page(200, 'Log in')],
+    ['no JSON', text('{"result":{"total":1')],
+    ['false', text('false')],
+    ['null', text('null')],
+    ['no total', { body: { result: { records: [] } } }],
+    ['another table', { body: { result: { resource_id: ['other'], total: 2, records: [] } } }],
+  ])('is an error, not unknown, where rows were counted before and the answer is %s', async (_, odd) => {
+    let reply: Answer = { body: { result: { resource_id: ['U'], total: '2', records: [] } } };
+    const server = await startSmallPortal({ intercept: ({ path }) => (path.startsWith(search) ? reply : undefined) });
+    onTestFinished(() => server.close());
+    const { datastore } = openForTest(server.url, { readRetries: 0 });
+    expect(await datastore.table('u', calm)).toEqual({ rows: 2, columns: [] });
+    reply = odd;
+    expect(await failureFrom(datastore.table('u', calm))).toMatchObject({ code: 'portal-reply' });
+    expect(await datastore.tables(['u', 'v'], calm)).toEqual(new Map());
+    expect(datastore.counts).toBe(true);
+  });
+
   it('is an error where the search fails, and none of many tables', async () => {
     const { portal } = await withReply(search, { body: { error: { message: 'syntax error' } } });
     expect(await failureFrom(portal.datastore.table('u', calm))).toMatchObject({ code: 'portal-busy' });
