@@ -97,6 +97,13 @@ describe('nodes', () => {
     });
   });
 
+  it('that are answered in the place of others are a faulty reply', async () => {
+    const { portal } = await start(({ method, path }) =>
+      method === 'GET' && path.endsWith('/node/1') ? { body: { nid: '2', vid: '2', title: 'Of others' } } : undefined,
+    );
+    expect(await failureFrom(portal.nodes.read('1', calm))).toBeInstanceOf(PortalReplyError);
+  });
+
   it.each([
     ['A node with that uuid exists: nid 42', '42'],
     ['uuid is taken by node 42.', '42'],
