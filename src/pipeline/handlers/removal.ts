@@ -1,5 +1,5 @@
 // Removes a node: orphaned, unpublished or deleted. Each way survives a kill at any line and can be repeated.
-import { PortalGoneError } from '../../model/errors.ts';
+import { PortalReplyError } from '../../model/errors.ts';
 import type { LedgerEntry } from '../../model/ledger-entry.ts';
 import type { RemovalMode } from '../../model/policy.ts';
 import type { ItemAction } from '../../model/report.ts';
@@ -20,12 +20,11 @@ export const removeNode = async (target: NodeTarget, wish: NodeWish, entry: Ledg
     if (found.nid === null) await item.note('nothing left to remove');
     else {
       const label = { name: how, on: `node ${found.nid}`, writes: true };
-      const remove = (signal: AbortSignal): Promise<void> =>
-        takeDown(target, located, how, signal).catch(async (error: unknown) => {
-          if (!(error instanceof PortalGoneError)) throw error;
-          await item.note(`node ${found.nid} is gone already`);
-        });
-      await item.step(label, remove, () => actionOf[how]);
+      await item.step(
+        label,
+        (signal) => takeDown(target, located, how, signal),
+        () => actionOf[how],
+      );
     }
     if (found.nid !== null || how === 'delete') await item.did(actionOf[how]);
   }
@@ -45,14 +44,27 @@ export const removeNode = async (target: NodeTarget, wish: NodeWish, entry: Ledg
   return removed;
 };
 
-const takeDown = async (target: NodeTarget, { entry, node: read }: Located, how: RemovalMode, signal: AbortSignal) => {
+/** @throws PortalGoneError, PortalReplyError: the next attempt looks what is left */
+const takeDown = async (target: NodeTarget, located: Located, how: RemovalMode, signal: AbortSignal): Promise<void> => {
   const { item, portal } = target;
-  const nid = entry.nid ?? '';
+  const nid = located.entry.nid ?? '';
   // The table of a resource goes with its node.
-  if (how === 'delete') return oneAtATime(target, signal, () => portal.nodes.remove(nid, signal));
-  const log = `sluice ${entry.key} ${how}`;
-  const node = read ?? (await portal.nodes.read(nid, signal));
-  if (node.status === '0' && node.log === log) return item.note(`node ${nid} was removed before the interruption`);
-  const fields = how === 'orphan' ? { field_orphan: { und: [{ value: '1' }] } } : {};
-  await updatePatiently(target, node, { status: 0, fields, log }, signal);
+  if (how === 'delete') await oneAtATime(target, signal, () => portal.nodes.remove(nid, signal));
+  else {
+    const log = `sluice ${located.entry.key} ${how}`;
+    const node = located.node ?? (await portal.nodes.read(nid, signal));
+    if (node.status === '0' && node.log === log) return item.note(`node ${nid} was removed before the interruption`);
+    const fields = how === 'orphan' ? { field_orphan: { und: [{ value: '1' }] } } : {};
+    await updatePatiently(target, node, { status: 0, fields, log }, signal);
+  }
+  const left = await portal.nodes.visible(nid, signal);
+  if (left === null || (how !== 'delete' && left.status === '0')) return;
+  const request = { method: 'GET', path: `node ${nid}`, status: 200 };
+  throw new PortalReplyError(
+    `${portal.name}: node ${nid} is there as before its removal, which was answered as done`,
+    request,
+    {
+      hint: 'it is tried again; look for the reason in the log of the portal',
+    },
+  );
 };
