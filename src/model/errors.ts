@@ -221,7 +221,8 @@ export class PortalUnreachableError extends portalErrorOf('portal-unreachable', 
 export class PortalBusyError extends portalErrorOf('portal-busy', true) {}
 export class PortalSessionError extends portalErrorOf('portal-session', true) {}
 export class PortalLoginError extends portalErrorOf('portal-login') {}
-export class PortalGoneError extends portalErrorOf('portal-gone') {}
+/** The next attempt looks for the node, and creates it again where it is gone: databases undo new nodes, replicas show them late. */
+export class PortalGoneError extends portalErrorOf('portal-gone', true) {}
 export class PortalRefusedError extends portalErrorOf('portal-refused') {}
 
 /** A create was refused because the uuid exists (409); `request.nid` when the portal names it. */

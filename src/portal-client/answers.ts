@@ -73,7 +73,8 @@ interface Row {
 /** What the rows ask beyond status and words, by how the documentation says it. */
 const conditions = {
   'an HTML page': ({ text }) => isHtmlPage(text),
-  'no message': ({ text }, _portal, words) => isHtmlPage(text) || bareWords.test(words),
+  'no message': ({ text }, _portal, words) =>
+    isHtmlPage(text) || /^(?:internal server error)?(?: ?:? ?an error occurred\.?)?$/i.test(words),
   'an HTML page or `Could not find …`': ({ text }, _portal, words) =>
     isHtmlPage(text) || /could not find (?:resource|the controller)/.test(words),
   '`form_errors`': ({ text }) => formErrorFields(text).length > 0,
@@ -294,7 +295,7 @@ const table = {
     status: [404],
     when: ['naming the node'],
     ...of('item', 'recreate'),
-    hint: 'the node was deleted on the portal; the next run handles it',
+    hint: 'nothing to do: the next attempt looks for the node, and creates it again where it is gone',
   },
   'not-offered': {
     status: [404],
@@ -410,18 +411,12 @@ export const isFrontPage = (target: URL | null, url: string): boolean =>
   `${target.origin}${target.pathname}`.replace(/\/+(?:index\.php)?$/, '') === url &&
   target.search === '';
 
-const bareWords = /^(?:internal server error)?(?: ?:? ?an error occurred\.?)?$/i;
-
-const nodePath = /\/(?:node|datastore)\/([^/?]+)/;
-
 /** True for a message about the node in whatever language the portal speaks: `["Node 7 konnte nicht gefunden werden"]`. */
 const namesNode = (reply: Reply): boolean => {
-  const [, id] = nodePath.exec(reply.path) ?? [];
+  const [, id] = /\/(?:node|datastore)\/([^/?]+)/.exec(reply.path) ?? [];
   if (id === undefined) return false;
-  if (nodeNotFound.test(allWordsOf(reply))) return true;
+  if (/\bnode\b.*\b(?:could not be|not) found\b/i.test(allWordsOf(reply))) return true;
   const value = parsedJson(reply.text);
   const [message] = Array.isArray(value) && value.length === 1 ? value : [];
   return typeof message === 'string' && /^\d+$/.test(id) && new RegExp(`\\b${id}\\b`).test(message);
 };
-
-const nodeNotFound = /\bnode\b.*\b(?:could not be|not) found\b/i;

@@ -1,12 +1,6 @@
 // Job kind `dataset`: publishes a dataset with the list of its resources, and these, each an item with a log and an end.
 import { itemsOfField } from '../../dataset-api/fields.ts';
-import {
-  CancelledError,
-  DatasetFailedError,
-  PortalGoneError,
-  PortalRefusedError,
-  reasonOf,
-} from '../../model/errors.ts';
+import { CancelledError, DatasetFailedError, PortalRefusedError, reasonOf } from '../../model/errors.ts';
 import { type Handler, UnfinishedItemsError } from '../../model/job.ts';
 import { isChangeLog } from '../../model/key.ts';
 import { type LedgerEntry, newEntry } from '../../model/ledger-entry.ts';
@@ -36,7 +30,7 @@ import { forJob, type HandlerDeps } from './deps.ts';
 import { endOf, type Item, ItemRunner, noteFound, workLost } from './item.ts';
 import { locateNode, type NodeTarget, nidOnPortal, targetOf, unknownNode, type WrittenNode } from './node-locate.ts';
 import { proveNode } from './node-prove.ts';
-import { factsOf, goneAgain, recreateNode, type WriteMore, writeNode } from './node-write.ts';
+import { factsOf, type WriteMore, writeNode } from './node-write.ts';
 import { removeNode } from './removal.ts';
 import { publishResource, type ResourceMode } from './resource.ts';
 
@@ -361,21 +355,10 @@ const write = async (
     };
     return ledger.put(item.portal, await proveTermsVisible(target, wish, proven));
   };
-  let written = await writeNode(target, wish, before, more);
+  const written = await writeNode(target, wish, before, more);
   return item.step(
     { name: 'verify', light: true, on: `dataset node ${written.entry.nid}` },
-    async () => {
-      for (let tries = 1; ; tries++) {
-        try {
-          return await prove(written);
-        } catch (error) {
-          if (!(error instanceof PortalGoneError)) throw error;
-          // Databases of portals undo new nodes, at times several in a row, although their creation was confirmed.
-          if (tries > 3) throw goneAgain(error);
-          written = await recreateNode(target, wish, written.entry, more);
-        }
-      }
-    },
+    () => prove(written),
     ({ links: proven }) => (proven ? `verified, ${plural(proven.length, 'resource')} listed` : 'verified'),
   );
 };

@@ -1,4 +1,5 @@
 // Finding the node of a wish, and proving that it is ours before anything is written to it.
+import { setTimeout as sleep } from 'node:timers/promises';
 import { NodeUnclearError } from '../../model/errors.ts';
 import type { IndexedEntry, LedgerEntry } from '../../model/ledger-entry.ts';
 import type { OnDrift } from '../../model/policy.ts';
@@ -54,6 +55,15 @@ export interface Located extends WrittenNode {
  * @throws NodeUnclearError where a node may be ours and nothing proves it
  */
 export const locateNode = async (target: NodeTarget, wish: NodeWish, entry: LedgerEntry): Promise<Located> => {
+  const { item } = target;
+  const found = await lookFor(target, wish, entry);
+  const isNew = entry.pending?.what === 'create' || (entry.nid !== null && item.isNewNode);
+  if (found.entry.nid !== null || !isNew) return found;
+  await sleep(1200, undefined, { signal: item.signal }); // replicas show it late
+  return lookFor(target, wish, entry);
+};
+
+const lookFor = async (target: NodeTarget, wish: NodeWish, entry: LedgerEntry): Promise<Located> => {
   const { item, portal } = target;
   // No write of ours is in progress, so an answer from a batch a moment ago is still valid.
   const recent = item.job.attempt === 1 && entry.pending === null;

@@ -1,13 +1,7 @@
 // Creates or updates a node exactly once: a pending write is recorded first, and looked for before a repeat. A term is created
 // once over all workers; what the portal's database undoes is repeated, also after removing references that stop it.
 import { setTimeout as sleep } from 'node:timers/promises';
-import {
-  PortalBusyError,
-  PortalConflictError,
-  PortalError,
-  PortalGoneError,
-  PortalRefusedError,
-} from '../../model/errors.ts';
+import { PortalBusyError, PortalConflictError, PortalError, PortalRefusedError } from '../../model/errors.ts';
 import type { LedgerEntry, SentNode } from '../../model/ledger-entry.ts';
 import type { NodeFields } from '../../model/wish.ts';
 import { isAnswer, isForbidden, type NodeChanges, type PortalNode } from '../../portal-client/client.ts';
@@ -35,7 +29,7 @@ export interface WriteMore {
   atCreation?: NodeFields;
 }
 
-/** Makes the portal hold the node: one that is not ours, or gone, is recreated. `metadataFingerprint` null: not verified. */
+/** Makes the portal hold the node: one that is not ours, or gone, is recreated. `metadataFingerprint` null: not verified. @throws PortalGoneError */
 export const writeNode = async (
   target: NodeTarget,
   wish: NodeWish,
@@ -44,16 +38,16 @@ export const writeNode = async (
 ): Promise<WrittenNode> => {
   const located = await locateNode(target, wish, entry);
   const found = located.entry;
-  if (found.nid === null)
-    return entry.nid === null ? createNode(target, wish, found, more) : recreateNode(target, wish, found, more);
-  if (found.nid !== entry.nid) return adoptNode(target, wish, located, more);
-  if (isSettled(wish, located, more)) return { entry: found, node: located.node };
-  try {
-    return await updateNode(target, wish, located, more);
-  } catch (error) {
-    if (!(error instanceof PortalGoneError)) throw error;
-    return recreateNode(target, wish, found, more);
+  if (found.nid === null) {
+    if (entry.nid === null) return createNode(target, wish, found, more);
+    await target.item.note('recreating it'); // what was known of its file goes with it
+    await target.item.did('recreated');
+    return createNode(target, wish, await target.ledger.settle(target.item.portal, unknownNode(found)), more);
   }
+  if (found.nid !== entry.nid) return adoptNode(target, wish, located, more);
+  return isSettled(wish, located, more)
+    ? { entry: found, node: located.node }
+    : updateNode(target, wish, located, more);
 };
 
 /** True where the ledger says that the node is verified, and nothing suggests a change since. */
@@ -63,20 +57,6 @@ const isSettled = (wish: NodeWish, { entry, row }: Located, { also, isDoubted }:
   isDoubted !== true &&
   also === undefined &&
   (row === null || row.status === (wish.published ? '1' : '0'));
-
-/** Recreates a node that is no longer on the portal; what was known of its file goes with it. */
-export const recreateNode = async (target: NodeTarget, wish: NodeWish, entry: LedgerEntry, more: WriteMore = {}) => {
-  await target.item.note('recreating it');
-  await target.item.did('recreated');
-  return createNode(target, wish, await target.ledger.settle(target.item.portal, unknownNode(entry)), more);
-};
-
-/** The error of a node that is gone again after it was recreated: the next attempt may succeed. */
-export const goneAgain = (error: PortalGoneError): PortalBusyError =>
-  new PortalBusyError(`${error.message}, although it was created just now`, error.request, {
-    hint: "nothing to do: the portal's database undid it, and it is created again soon; if it happens often, lower `concurrency` of this portal",
-    cause: error,
-  });
 
 const createNode = async (target: NodeTarget, wish: NodeWish, entry: LedgerEntry, { also, atCreation }: WriteMore) => {
   const { item, ledger, portal } = target;

@@ -2,10 +2,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { contentTypeOf } from '../../dataset-api/file-types.ts';
 import { countedColumns } from '../../dataset-api/names.ts';
-import { PortalBusyError, PortalGoneError, reasonOf, VerifyFailedError } from '../../model/errors.ts';
+import { PortalBusyError, reasonOf, VerifyFailedError } from '../../model/errors.ts';
 import { type LedgerEntry, newEntry, type PortalFile } from '../../model/ledger-entry.ts';
 import { isOfWeb, sourcePathOf } from '../../model/wish.ts';
-import type { PortalNode } from '../../portal-client/client.ts';
+import { isAnswer, type PortalNode } from '../../portal-client/client.ts';
 import { fileOf } from '../../portal-client/replies.ts';
 import { fingerprintFile } from '../../sources/drop/fingerprint.ts';
 import { removePreparedFile } from '../../tables/transform/prepare.ts';
@@ -19,7 +19,7 @@ import type { HandlerDeps } from './deps.ts';
 import { endOf, type Item, noteFound, workLost } from './item.ts';
 import { type NodeTarget, targetOf } from './node-locate.ts';
 import { proveNode } from './node-prove.ts';
-import { goneAgain, recreateNode, removeLostReferences, writeNode } from './node-write.ts';
+import { removeLostReferences, writeNode } from './node-write.ts';
 import {
   formerWith,
   guardTable,
@@ -88,31 +88,23 @@ export const publishResource = async (deps: HandlerDeps, item: Item, mode: Resou
 /** Steps of a resource one after the other, until its file turns out to be refused. */
 class Flow {
   state: ResourceState;
-  #isRecreated = false;
 
   constructor(state: ResourceState) {
     this.state = state;
   }
 
-  /** Runs steps; where the node vanishes meanwhile, it is recreated once and filled anew. */
   async run(steps: readonly ResourceStep[]): Promise<void> {
     const { deps, target, entry } = this.state;
     try {
       for (const step of steps) {
         if (!this.state.fallsBack && isRefused(this.state)) return;
-        const { nid } = this.state.entry;
         this.state = await step(this.state);
-        this.#isRecreated ||= nid !== null && nid !== this.state.entry.nid;
       }
     } catch (error) {
       // A step that fails has recorded what it did.
-      const known = (await deps.ledger.entry(target.item.portal, entry.key)) ?? this.state.entry;
-      this.state = { ...this.state, entry: known };
-      if (!(error instanceof PortalGoneError) || known.nid === null) throw error;
-      if (this.#isRecreated) throw goneAgain(error);
-      this.#isRecreated = true;
-      this.state = await nodeStep(recreateNode)(this.state);
-      await this.run([...onThePortal, ...(steps.includes(record) ? [record] : [])]);
+      const known = await deps.ledger.entry(target.item.portal, entry.key);
+      this.state = { ...this.state, entry: known ?? this.state.entry };
+      throw error;
     }
   }
 }
@@ -125,7 +117,7 @@ const publish = async (flow: Flow): Promise<LedgerEntry> => {
       const why = whyImportAgain(flow.state, error);
       if (why === null) throw error;
       await item.note(why);
-      await flow.run([importFile, verify, record]);
+      await flow.run([importRows, verify, record]);
     });
   } catch (error) {
     const refused = await refuseFile(flow.state, error);
@@ -141,14 +133,12 @@ const publish = async (flow: Flow): Promise<LedgerEntry> => {
 };
 
 /** Step `node`: creates or updates it, or creates one anew that vanished; its file is attached by the steps that follow. */
-const nodeStep =
-  (write: typeof writeNode): ResourceStep =>
-  async (state) => {
-    const { datasetNid, target, wish, entry } = state;
-    const reference = datasetNid === null ? {} : { field_dataset_ref: { und: [{ target_id: datasetNid }] } };
-    const written = await write(target, nodeOf('resource', wish), entry, { atCreation: reference });
-    return { ...state, ...written };
-  };
+const putNode: ResourceStep = async (state) => {
+  const { datasetNid, target, wish, entry } = state;
+  const reference = datasetNid === null ? {} : { field_dataset_ref: { und: [{ target_id: datasetNid }] } };
+  const written = await writeNode(target, nodeOf('resource', wish), entry, { atCreation: reference });
+  return { ...state, ...written };
+};
 
 /** Step `bring`: fetches a file that is published and missing from the node, as on one that was recreated. */
 const bringFile: ResourceStep = async (state) => {
@@ -195,9 +185,9 @@ const attachFile: ResourceStep = async (state) => {
         await deps.ledger.settle(item.portal, { ...entry, ...brokenFile, live: false });
         throw changed(state);
       }
-      return settleAttach(state, file, { fid: sent.fid ?? '', before });
+      return settleAttach(state, file, { fid: sent.fid, before });
     },
-    ({ entry: { file } }) => `file ${file?.fid || 'attached'}, ${plural(bytes, 'byte')}`,
+    ({ entry: { file } }) => `file ${file?.fid}, ${plural(bytes, 'byte')}`,
   );
 };
 
@@ -243,6 +233,15 @@ const verify: ResourceStep = async (state) => {
   );
   return { ...state, entry };
 };
+
+/** Step `import`. Portals refuse it for a node without the file, as for an account without the right. */
+const importRows: ResourceStep = (state) =>
+  importFile(state).catch(async (error: unknown) => {
+    const { portal, item } = state.target;
+    if (isAnswer(error, 'datastore-denied'))
+      await verifyFile(state, await portal.nodes.read(state.entry.nid ?? '', item.signal));
+    throw error;
+  });
 
 const verifyFile = async (state: ResourceState, node: PortalNode): Promise<ResourceState> => {
   const { entry, target } = state;
@@ -336,4 +335,4 @@ const record: ResourceStep = async (state) => {
 };
 
 const onThisHost: readonly ResourceStep[] = [fetchSource, prepareTable, checkFile, compareRows, guardTable];
-const onThePortal: readonly ResourceStep[] = [nodeStep(writeNode), bringFile, attachFile, importFile, verify];
+const onThePortal: readonly ResourceStep[] = [putNode, bringFile, attachFile, importRows, verify];

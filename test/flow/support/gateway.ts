@@ -22,6 +22,8 @@ export interface Gateway {
   requests: Passed[];
   before: Moment;
   after: Moment;
+  /** An answer in the place of the portal's, which does not get the request; null: none. */
+  instead: (passed: Passed) => { status: number; body: unknown } | null;
   /** `METHOD path` of requests that change something, since the last call. */
   takeWrites(): string[];
   logins(): number;
@@ -42,6 +44,7 @@ export const openGateway = async (target: string): Promise<Gateway> => {
     requests: [],
     before: () => undefined,
     after: () => undefined,
+    instead: () => null,
     takeWrites: () => {
       const writes = gateway.requests.slice(taken).filter(isWrite);
       taken = gateway.requests.length;
@@ -56,6 +59,12 @@ export const openGateway = async (target: string): Promise<Gateway> => {
       const body = await bytesOf(incoming);
       passed.body = body.toString('utf8');
       await gateway.before(passed);
+      const odd = gateway.instead(passed);
+      if (odd !== null) {
+        passed.status = odd.status;
+        reply.writeHead(odd.status, { 'content-type': 'application/json' }).end(JSON.stringify(odd.body));
+        return;
+      }
       if (gateway.target === null) throw new Error('no portal');
       const answer = await forward(incoming, body, new URL(passed.path, gateway.target));
       const answered = await bytesOf(answer);

@@ -118,6 +118,16 @@ describe('a create', () => {
     expect(writes()).toEqual(['POST /api/dataset/node']);
   });
 
+  it('interrupted after it had an effect: is found by a list that shows it late', async () => {
+    let lists = 0;
+    const { portal, wish, write, writes } = await prepare({
+      intercept: ({ path }) => (path.includes('uuid') && ++lists === 1 ? { body: [] } : undefined),
+    });
+    portal.nodes.set('1', ours(wish, '1', { uuid: wish.uuid }));
+    expect(await write(entryOf(wish.key), { ...pendingCreate('0'), before: null })).toMatchObject({ nid: '1' });
+    expect(writes()).toEqual([]);
+  });
+
   it('remembers how far the ids went where lists cannot show the node', async () => {
     const { portal, wish, write } = await prepare(
       {

@@ -1,0 +1,76 @@
+// Answers that are sound for another question: a node that is said to be gone, a file that is said to be attached.
+import { beforeAll, expect, it } from 'vitest';
+import { type GatedPortal, openGatedPortal } from './support/gated-portal.ts';
+import type { Gateway, Passed } from './support/gateway.ts';
+import { itemOf } from './support/items.ts';
+import type { Place } from './support/place.ts';
+import { doubles } from './support/reader.ts';
+import { makeRemotePlace } from './support/remote-place.ts';
+
+let there: GatedPortal;
+let place: Place;
+beforeAll(async () => {
+  there = await openGatedPortal(['--profile', 'dkan-7.18']); // it takes a second node with the same uuid
+  place = makeRemotePlace(there.gateway.url);
+});
+
+const manifestOf = (name: string): string => {
+  const file = place.write(`data/${name}.csv`, 'id,what\n1,a\n2,b\n');
+  return place.manifest({
+    name,
+    datasets: [{ id: 'd', title: name, resources: [{ id: 't', title: `${name} t`, file }] }],
+  });
+};
+
+/** Answers the first request that fits in the place of the portal. */
+const once = (fits: RegExp, answer: (nid: string) => ReturnType<Gateway['instead']>): Gateway['instead'] => {
+  let isOpen = true;
+  return ({ method, path }: Passed) => {
+    const [, nid = ''] = (isOpen && fits.exec(`${method} ${path}`)) || [];
+    if (nid === '') return null;
+    isOpen = false;
+    return answer(nid);
+  };
+};
+
+const gone = (nid: string) => ({ status: 404, body: [`Node ${nid} could not be found`] });
+
+it.each([
+  ['read', /^GET \/api\/dataset\/node\/(\d+)$/],
+  ['attach', /^POST .*\/node\/(\d+)\/attach_file/],
+  ['import', /^POST .*\/datastore\/(\d+)\/import/],
+])('a node that is not found once, by a replica that lags behind, is not created again: %s', async (name, fits) => {
+  there.gateway.instead = once(fits, gone);
+  const { code, report } = await place.publish(manifestOf(name));
+  expect([code, itemOf(report, `${name}/d/t`).live]).toEqual([0, true]);
+  expect(doubles(await there.reader.list())).toEqual([]);
+});
+
+it.each([
+  ['nothing', []],
+  ['a file', [{ fid: '999', uri: 'http://portal.example/api/dataset/file/999' }]],
+])('an attach that is said to have attached %s, and has not, is repeated', async (_, body) => {
+  const name = `said-${body.length}`;
+  const manifest = manifestOf(name);
+  there.gateway.instead = once(/^POST .*\/node\/(\d+)\/attach_file/, () => ({ status: 200, body }));
+  const first = await place.publish(manifest);
+  const { code, report } = first.code === 0 ? first : await place.publish(manifest);
+  const { live, nid } = itemOf(report, `${name}/d/t`);
+  expect([code, live]).toEqual([0, true]);
+  expect(await there.reader.file(nid ?? '')).toMatchObject({ content: 'id,what\n1,a\n2,b\n' });
+});
+
+it.each([
+  ['was not carried out', { status: 200, body: [true] }],
+  ['found no node, by a replica that lags behind', { status: 404, body: ['Node 1 could not be found'] }],
+])('a removal that %s, whatever was answered, is repeated until the node is gone', async (name, answer) => {
+  const word = name.split(' ')[0] ?? '';
+  const manifest = manifestOf(word);
+  expect((await place.publish(manifest)).code).toBe(0);
+  place.manifest({ name: word, onMissing: 'delete', datasets: [{ id: 'd', title: word }] });
+  there.gateway.instead = once(/^DELETE .*\/dataset\/node\/(\d+)$/, () => answer);
+  expect((await place.publish(manifest)).code).toBe(0);
+  expect((await there.reader.list()).filter(({ title }) => title.startsWith(word)).map(({ type }) => type)).toEqual([
+    'dataset',
+  ]);
+});
