@@ -213,7 +213,7 @@ describe('export', () => {
     expect((await filesIn(join(place.dir, 'some'))).keys().some((path) => path.includes('/data/'))).toBe(false);
     expect(readFileSync(join(place.dir, 'some', 'manifest.yaml'), 'utf8')).toContain('/sites/default/files/');
     const none = await place.run(['export', 'local', '-o', 'none', '--only', 'Datset 1*', '--json']);
-    expect([none.code, none.out]).toEqual([3, expect.stringContaining('no dataset of the portal matches')]);
+    expect([none.code, none.out]).toEqual([2, expect.stringContaining('no dataset of the portal matches')]);
   });
 
   it('does not touch a folder that holds something else, or the export of another portal', async () => {
