@@ -159,6 +159,47 @@ describe('the parts of a workbook', () => {
   });
 });
 
+describe('cells of a workbook', () => {
+  const bookWith = (...cells: string[]): Promise<Buffer> =>
+    bookOf(sheetOf([text('A1', 'a') + text('B1', 'b'), ...cells]));
+
+  it.each([
+    ['<v>1</v>', 'true'],
+    ['<v>true</v>', 'true'],
+    ['<v>\n  1\n</v>', 'true'],
+    ['<v>false</v>', 'false'],
+    ['<v>0</v>', 'false'],
+    ['<v></v>', ''],
+  ])('hold the truth value that XML writes: %j', async (value, shown) => {
+    const book = await bookWith(`<c r="A2"><v>7</v></c><c r="B2" t="b">${value}</c>`);
+    expect(await textOf('t.xlsx', book)).toBe(`a,b\n7,${shown}\n`);
+  });
+
+  it.each(['<c r="B2" t="s"/>', '<c r="B2" t="s"><v></v></c>', '<c r="B2"><v> </v></c>'])(
+    'hold nothing without a value: %s',
+    async (cell) => {
+      expect(await textOf('t.xlsx', await bookWith(`<c r="A2"><v>7</v></c>${cell}`))).toBe('a,b\n7,\n');
+    },
+  );
+
+  it('are found by small letters, too', async () => {
+    expect(await textOf('t.xlsx', await bookWith('<c r="a2"><v>7</v></c><c r="b2"><v>8</v></c>'))).toBe('a,b\n7,8\n');
+  });
+
+  it.each([
+    ['a cell', '<row r="2"><c r="A2"><v>7</v></c><c r="A2"><v>8</v></c></row>', 'cell A2 is there twice'],
+    ['a row', '<row r="2"><c r="A2"><v>7</v></c></row><row r="2"><c r="B2"><v>8</v></c></row>', 'row 2 follows row 2'],
+    ['a row above', '<row r="3"><c r="A3"><v>7</v></c></row><row r="2"/>', 'row 2 follows row 3'],
+  ])('are not overwritten or shifted: %s', async (_, rows, message) => {
+    const header = `<row r="1">${text('A1', 'a')}${text('B1', 'b')}</row>`;
+    const book = await bookOf(`<worksheet><sheetData>${header}${rows}</sheetData></worksheet>`);
+    await expect(made('t.xlsx', book)).rejects.toMatchObject({
+      code: 'table-input',
+      message: expect.stringContaining(message),
+    });
+  });
+});
+
 describe('formulas without a result', () => {
   const header = text('A1', 'a') + text('B1', 'b');
   const hint = expect.stringContaining('save it');

@@ -2,7 +2,7 @@
 // marks as dates.
 import type { Entry } from 'yauzl';
 import { lettersOf, TableFaultError, TableInputError } from '../../../model/errors.ts';
-import { columnLimit, type Limits, oversizeRow, type Row, shown, tooManyColumns } from '../row.ts';
+import { columnLimit, damaged, type Limits, oversizeRow, type Row, shown, tooManyColumns } from '../row.ts';
 import type { Archive } from './archive.ts';
 import { numberText, type Shows } from './number-format.ts';
 import { readXml, type XmlEvents } from './xml.ts';
@@ -79,9 +79,7 @@ const sheetReader = ({ sheet, shared, styles, since1904, limits }: SheetContent)
       { hint: 'open the workbook in a spreadsheet program and save it, which stores the results' },
     );
 
-  /** Some programs write cells of this kind without an index where there is no text. */
   const noText = (index: string): string => {
-    if (index === '') return '';
     const { line } = row;
     const place = cell.place || `${cell.column + 1} of its row`;
     throw new TableInputError(
@@ -91,10 +89,12 @@ const sheetReader = ({ sheet, shared, styles, since1904, limits }: SheetContent)
   };
 
   const valueOfCell = ({ kind, text, style }: Cell): string => {
-    if (kind === 's') return shared[Number(text)] ?? noText(text);
-    if (kind === 'b') return text === '1' ? 'true' : 'false';
+    const bare = text.trim(); // some programs indent their XML
+    // Some write cells of this kind without an index where there is no text.
+    if (kind === 's') return bare === '' ? '' : (shared[Number(bare)] ?? noText(bare));
+    if (kind === 'b') return /^(?:1|true)$/i.test(bare) ? 'true' : /^(?:0|false)$/i.test(bare) ? 'false' : bare;
     if (kind !== 'n') return unescaped(text);
-    return text === '' ? '' : numberText(text, styles[style] ?? null, since1904);
+    return bare === '' ? '' : numberText(bare, styles[style] ?? null, since1904);
   };
 
   const endCell = (): void => {
@@ -104,6 +104,8 @@ const sheetReader = ({ sheet, shared, styles, since1904, limits }: SheetContent)
     const value = valueOfCell(cell);
     if (value === '') return;
     if (column >= columnLimit) throw tooManyColumns(column + 1);
+    if ((cells[column] ?? '') !== '')
+      throw damaged(`sheet ${shown(sheet)}`, `cell ${lettersOf(column + 1)}${row.line} is there twice`);
     while (cells.length < column) cells.push('');
     size += value.length;
     if (size > limits.rowBytes) throw oversizeRow(row.line, limits);
@@ -125,7 +127,9 @@ const sheetReader = ({ sheet, shared, styles, since1904, limits }: SheetContent)
       else if (name === 'c') beginCell(found);
       else if (name === 'rPh') phonetic++;
       else if (name === 'row') {
-        row = { line: Number(found.r ?? '') || row.line + 1, cells: [] };
+        const line = Number(found.r ?? '') || row.line + 1;
+        if (line <= row.line) throw damaged(`sheet ${shown(sheet)}`, `row ${line} follows row ${row.line}`);
+        row = { line, cells: [] };
         size = 0;
       } else if (name === 'mergeCell') noteMerged(found.ref);
     },
@@ -148,7 +152,7 @@ const sheetReader = ({ sheet, shared, styles, since1904, limits }: SheetContent)
 const columnOf = (place: string): number => {
   let column = 0;
   for (let at = 0; at < place.length; at++) {
-    const letter = place.charCodeAt(at) - 64;
+    const letter = (place.charCodeAt(at) & 0xdf) - 64; // small letters as capitals
     if (letter < 1 || letter > 26) break;
     column = column * 26 + letter;
   }
