@@ -187,6 +187,7 @@ const letterTexts = [
   'Ort,n\nKöln,1\nUlm,2\n',
   'Pays,n\nl’île,1\nQuébec,2\n',
   'note,n\nTodavía,1\nsí,2\n',
+  'Ort,n\nSCHÜLER,1\nDÜSSELDORF,2\nNÜRNBERG,3\n',
 ];
 
 describe('signs beyond ASCII without letters', () => {

@@ -370,6 +370,20 @@ export const faultFixtures: FaultFixture[] = [
     line: 1,
   },
   {
+    title: 'cells divided by several characters',
+    content: 'id~|~name~|~town\n1~|~Ann~|~Ulm\n2~|~~|~Bonn\n',
+    kind: 'undivided',
+    verdict: 'faulty',
+    line: 1,
+  },
+  {
+    title: 'cells in quotes that portals do not read',
+    content: '`id`;`name`\n`1`;`Ann`\n`2`;`Bob`\n',
+    kind: 'undivided',
+    verdict: 'faulty',
+    line: 1,
+  },
+  {
     title: 'columns of a fixed width',
     content: 'id  name     town\n1   Ann      Ulm\n22  Barbara  Bonn\n',
     kind: 'undivided',
@@ -386,6 +400,13 @@ export const faultFixtures: FaultFixture[] = [
   {
     title: 'a row of units below the header',
     content: 'station;temp;wind\n;°C;m/s\nA;1.5;3\nB;2.5;4\n',
+    kind: 'second-header',
+    verdict: 'faulty',
+    line: 2,
+  },
+  {
+    title: 'a line of dashes below the header',
+    content: 'id,name\n--,----\nA,Ann\nB,Bob\n',
     kind: 'second-header',
     verdict: 'faulty',
     line: 2,

@@ -110,6 +110,8 @@ describe('an ambiguous layout is refused', () => {
     ['Einwohner;;\nName;Stadt;Land\nAnn;Bonn;DE\n', ['skipRows: 1', 'skipRows: 0']],
     ['Wert, netto;Wert, brutto\n1,5;2,5\n3,5;4,5\n', ['delimiter: ","', 'delimiter: ";"']],
     ['#a,b,c\nd,e,f\ng,h,i\n', ['skipRows: 0', 'skipRows: 1']],
+    ['Station,Ulm\nHeight,478\nOwner,City\n\nday,temp\n2026-01-01,5\n', ['skipRows: 0', 'skipRows: 4']],
+    ['Station,Ulm\nHeight,478\nOwner,City\nday,temp\n2026-01-01,5\n', ['skipRows: 0', 'skipRows: 3']],
   ])('with the keys that decide: %j', async (content, keys) => {
     const { verdict, findings } = await inspectTable(fileOf(content));
     expect(verdict).toBe('faulty');
@@ -126,6 +128,40 @@ describe('an ambiguous layout is refused', () => {
     expect(verdict).toBe('faulty');
     expect(findings.map(({ kind }) => kind)).toContain('header-values');
   });
+});
+
+describe('what stands between cells beside a delimiter', () => {
+  const table = ['id name town', '1 Ann Ulm', '2 Bob Bonn'];
+  const by = (sign: string): string => table.map((row) => `${row.replaceAll(' ', sign)}\n`).join('');
+
+  it.each(['~|~', '^|^', '@|@', '[|]', '#,#', ';\t', '::', '§', '，', '；', '¦', 'Ç', '␟', '\u00a0', '\u2003'])(
+    'keeps a table from being published: %j',
+    async (sign) => {
+      const { findings, verdict } = await inspectTable(fileOf(by(sign)));
+      expect([verdict, findings.find(({ code }) => code !== null)?.kind]).toEqual(['faulty', 'undivided']);
+    },
+  );
+
+  it.each([by(', '), by(','), 'a,b\n(1),(2)\n(3),(4)\n', 'zł,%\n5%,7\n6%,8\n', 'a%,b%\n5%,6%\n'])(
+    'is left to the values where it is not around all of them: %j',
+    async (content) => {
+      expect((await inspectTable(fileOf(content))).verdict).toBe('sound');
+    },
+  );
+
+  it('is left to the values where somebody says so', async () => {
+    expect((await inspectTable(fileOf(by('~|~')), { skipRows: 0 })).verdict).toBe('sound');
+  });
+});
+
+describe('a row that is the header in other capitals, spaces or quotes', () => {
+  it.each(['code,n\nCode,N\nA1,5\nA2,6\n', 'code,n\nA1,5\nA2,6\n"code", "n"\nA3,7\nA4,8\n'])(
+    'is another header where it stands among values: %j',
+    async (content) => {
+      const { findings } = await inspectTable(fileOf(content));
+      expect(findings.map(({ kind }) => kind)).toContain('second-header');
+    },
+  );
 });
 
 describe('notes below the table, with delimiters,', () => {

@@ -16,11 +16,16 @@ interface RowOfNames extends Standing {
   columns: number[];
   /** It looks unlike a record: its first cell is empty, or it is in quotes and the header is not. */
   isMarked: boolean;
+  /** It is the header but for capitals, spaces and quotes, or a line of dashes as programs draw it below. */
+  isSure: boolean;
 }
 
 /** What stands for a missing value, and is no name. */
 const missing =
   /^(?:n\.?\/?a\.?|n\.?d\.?|nan|null|none|nil|unknown|missing|no data|nv|tba|tbd|k\.? ?a\.?|[x.…*/?:-]+|#.*|[<>≤≥~+-].*)$/i;
+
+/** What is compared of rows that may repeat the header. */
+const plain = (row: Buffer): string => row.toString().toLowerCase().replaceAll(/["\s]/g, '');
 
 const title = /^"?[^,;\t|]*\S \S+ \S[^,;\t|]*"?$/;
 
@@ -36,23 +41,27 @@ export const secondHeaders = (scanner: CellScanner, header: Buffer) => {
       if (rows.length === mostRows) return;
       const { bytes, starts, ends, marks } = scanner;
       const [first, behind] = [scanner.firstCell(row), scanner.firstCell(row + 1)];
-      const names = columns.map((column) => {
+      const texts = columns.map((column) => {
         const [start, stop] = [starts[first + column] ?? 0, ends[first + column] ?? 0];
         return bytes.toString('utf8', start, Math.min(stop, start + longestName)).trim();
       });
       const isEmpty = scanner.isEmpty(first);
-      if (names.some((name) => missing.test(name)) || (!isEmpty && new Set(names).size < names.length)) return;
-      if (header.equals(bytes.subarray(scanner.startOf(row), scanner.outerEnd(behind - 1)))) return;
+      const raw = bytes.subarray(scanner.startOf(row), scanner.outerEnd(behind - 1));
+      const own = plain(raw);
+      const isRuler = standing.isFirst && /^[-=]{2}[-=,;|]*$/.test(own);
+      const areNames = !texts.some((text) => missing.test(text)) && (isEmpty || new Set(texts).size === texts.length);
+      if (header.equals(raw) || !(areNames || isRuler)) return;
       const areQuoted = marks.subarray(first, behind).every((mark) => (mark & has.quotes) !== 0);
       const isMarked = isEmpty || (areQuoted && !header.includes('"')) || title.test(header.toString('latin1'));
-      rows.push({ at: foundRow(scanner, row), columns, ...standing, isMarked });
+      const isSure = isRuler || own === plain(header);
+      rows.push({ at: foundRow(scanner, row), columns, ...standing, isMarked, isSure });
     },
     /** The table has ended; `factsOf` gives those of a column, which are asked for only where rows were collected. */
     report: (findings: Findings, factsOf: (column: number) => ColumnFacts): void => {
-      for (const { at, columns, isApart, isFirst, isMarked } of rows) {
+      for (const { at, columns, isApart, isFirst, isMarked, isSure } of rows) {
         const [most, fewest] = [isApart ? mostTables : 1, isApart || isFirst ? 1 : fewestValues];
         const broken = columns.filter((column) => isBroken(factsOf(column), most, fewest)).length;
-        if (broken === 0 || (!isApart && broken < 2 && !(isFirst && isMarked))) continue;
+        if (!isSure && (broken === 0 || (!isApart && broken < 2 && !(isFirst && isMarked)))) continue;
         findings.add('second-header', at, { isApart, isFirst });
       }
     },

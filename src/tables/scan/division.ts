@@ -1,9 +1,10 @@
 // What the lines of a file look divided by that no usual delimiter divides into cells: one column has to be earned.
 import { delimiters } from './dialect.ts';
+import type { HeadRow } from './head-rows.ts';
 
 export interface Division {
-  kind: 'character' | 'blanks' | 'fixed width' | 'quoted lines';
-  /** The character that divides; of quoted lines the delimiter in them. */
+  kind: 'character' | 'blanks' | 'fixed width' | 'quoted lines' | 'frame';
+  /** What divides; of quoted lines the delimiter in them, of a frame that with what stands around it. */
   by: string;
   /** True where all evidence agrees, so that the file is read so. */
   isRead: boolean;
@@ -16,18 +17,45 @@ const isRare = (character: string): boolean =>
 /** Rare characters that programs are known to write between cells. */
 const written = '^~\u0001\u001f';
 
+/** Signs beyond ASCII, and letters that programs write between cells, as they are in few words: `§`, `，`, `¦`, `Ç`. */
+const isForeign = (character: string): boolean => /[Çþ]|[^\0-\x7f\p{L}\p{M}\p{N}\ufffd]/u.test(character);
+
 /** Characters that times, ratios and the like hold as well. */
 const common = [':', '!', '#', '*', '=', '&', '$', '/', '\\', '@', '+', '>', '<', '%', '?', '-'];
 
-const mostLines = 500;
-
 /** What the lines of the head look divided by, `whole` when they are all of the file; null for a list of single values. */
 export const divisionOf = (head: Buffer, whole: boolean): Division | null => {
-  const all = head.toString('latin1').split(/\r\n|\n|\r/);
+  const all = head.toString().split(/\r\n|\n|\r/);
   if (!whole) all.pop();
-  const lines = all.filter((line) => line.trim() !== '').slice(0, mostLines);
+  const lines = all.filter((line) => line.trim() !== '' && !/^sep=.$/.test(line)).slice(0, 500);
   if (lines.length < 2) return null;
   return quotedLines(lines) ?? character(lines) ?? fixedWidth(lines) ?? blanks(lines);
+};
+
+/** The sign at this end of all texts, empty ones aside; none where they differ, or have a letter, a digit or a space there. */
+const commonSign = (texts: string[], at: 0 | -1): string => {
+  const filled = texts.filter((text) => text !== '').map((text) => Buffer.from(text, 'latin1').toString().trim());
+  const [sign = '', ...others] = new Set(filled.map((text) => [...text].at(at) ?? ''));
+  return others.length === 0 && /^[^\p{L}\p{N}\ufffd]$/u.test(sign) ? sign : '';
+};
+
+/**
+ * What stands between all cells of all rows, the header too, beside their delimiter: `~|~`, which is one delimiter of several
+ * characters, or the quotes of another program. A sign on one side only may belong to the values, unless it is a delimiter.
+ */
+export const frameOf = (rows: HeadRow[], delimiter: string): { division: Division } | null => {
+  const known = rows.filter(({ begins, cells }) => begins.length === cells);
+  if (known.length < 2 || known.some(({ quoted, cells }) => quoted > 0 || cells < 2)) return null;
+  const close = commonSign(
+    known.flatMap(({ begins }) => begins.slice(0, -1)),
+    -1,
+  );
+  const open = commonSign(
+    known.flatMap(({ begins }) => begins.slice(1)),
+    0,
+  );
+  if (close === '' || (open === '' && !delimiters.includes(close))) return null;
+  return { division: { kind: 'frame', by: close + delimiter + open, isRead: false } };
 };
 
 const partsOf = (lines: string[], by: string | RegExp): string[][] => lines.map((line) => line.split(by));
@@ -54,8 +82,8 @@ const quotedLines = (lines: string[]): Division | null => {
 };
 
 const character = (lines: string[]): Division | null => {
-  const found = new Set([...(lines[0] ?? '')].filter(isRare));
-  for (const by of [...found, ...common]) {
+  const found = new Set([...(lines[0] ?? '')].filter((sign) => isRare(sign) || isForeign(sign)));
+  for (const by of [...found, ...common].flatMap((sign) => [sign, sign + sign])) {
     const parts = partsOf(lines, by);
     if (!areEven(parts)) continue;
     if (isRare(by)) return { kind: 'character', by, isRead: written.includes(by) && isNamed(parts) };

@@ -261,6 +261,7 @@ const readingOf = (encoding: string, text: string): Reading | null => {
   const [best] = tried.map((language) => ({ language, ...scoreOf(text, language) })).sort((a, b) => a.cost - b.cost);
   if (best === undefined) return null;
   const rarity = rarityOf(encoding);
+  if (hasSigns && encoding.startsWith('koi8')) return null; // its signs are bytes that letters are in other encodings
   if (hasSigns) return { encoding, text, cost: best.cost - signCredit(text) + rarity, natural: true, lead: 8 };
   const { language, pairs, familiar, odd } = best;
   const few = letters.length * 0.03;

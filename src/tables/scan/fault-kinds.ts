@@ -2,7 +2,7 @@
 // inspection, fixing and the steps all take their words from here; docs/reference/table-faults.md lists a file of each.
 import { type TableFaultCode, TableFaultError } from '../../model/errors.ts';
 import { countText, plural } from '../../util/plural.ts';
-import { delimiterName } from './dialect.ts';
+import { delimiterName, isDialectCharacter } from './dialect.ts';
 import type { Division } from './division.ts';
 
 /** A text, where it depends on facts as a function of them; null: none. */
@@ -167,16 +167,20 @@ export const faultKinds = {
         blanks: 'the lines look divided by spaces',
         'fixed width': 'the columns look aligned by spaces (fixed width)',
         'quoted lines': `every line is one quoted cell that holds cells separated by ${delimiterName(by)}`,
+        frame: `all cells are divided by ${JSON.stringify(by)}: by several characters, or in quotes that portals do not read`,
       })[kind],
     hint: ({ kind, by }) => {
-      const key = `set \`delimiter: ${JSON.stringify(by)}\` as the first step of \`table\``;
+      const key = isDialectCharacter(by)
+        ? `set \`delimiter: ${JSON.stringify(by)}\` as the first step of \`table\``
+        : 'export the table with commas or semicolons';
       const way = {
         character: `if it separates the cells, ${key}`,
         blanks: `if they separate the cells, ${key}`,
         'fixed width': 'export the table as CSV, with a delimiter between the cells',
         'quoted lines': 'export the table again without quotes around whole lines',
+        frame: 'export the table with one character as delimiter, and double quotes',
       }[kind];
-      return `${way}; ${asList}`;
+      return `${way}; ${kind === 'frame' ? 'if the characters belong to the values, set `skipRows: 0`' : asList}`;
     },
   }),
   'second-header': kind<{ isApart: boolean; isFirst: boolean }>({
@@ -426,7 +430,7 @@ export const faultKinds = {
   }),
   'type-broken': kind<{ values: string; type: string; line: number }>({
     message: ({ values, type, line }) =>
-      `all but ${values} of the column could be ${type}; the first that cannot is in line ${line}`,
+      `all but ${values} of the column could be of the type ${type}; the first that cannot is in line ${line}`,
     hint: 'leave cells without a value empty instead of writing n/a',
   }),
   'empty-column': kind({ message: 'the column has no value in any row' }),

@@ -121,8 +121,20 @@ export const isNamed = (rows: HeadRow[], at: number): boolean => {
 export const isBelowBlank = (rows: HeadRow[], at: number): boolean =>
   (rows[at]?.line ?? 0) > (rows[at - 1]?.line ?? Infinity) + 1;
 
-/** True for a row above a blank line and another row of names, unless values prove that it is the header. */
-export const mayBeTitle = (rows: HeadRow[], at: number): boolean => {
-  const next = rows[at + 1];
-  return next !== undefined && isBelowBlank(rows, at + 1) && mayBeHeader(next) && !isNamed(rows, at);
+/**
+ * Another row of names that may be the header, unless values prove that this one is: the next below a blank line; or further
+ * down one with a proven name below a blank line, or with different names that are all proven.
+ */
+export const laterHeader = (rows: HeadRow[], at: number): number | undefined => {
+  const header = rows[at];
+  if (header === undefined || isNamed(rows, at)) return undefined;
+  const isLater = (row: HeadRow, next: number): boolean => {
+    if (next <= at || !mayBeHeader(row) || `${row.begins}` === `${header.begins}`) return false;
+    if (next === at + 1) return isBelowBlank(rows, next);
+    const { named } = headerEvidence(rows, next);
+    const fewest = isBelowBlank(rows, next) ? 1 : Math.max(2, row.cells);
+    return row.cells === header.cells && new Set(row.begins).size === row.cells && named >= fewest;
+  };
+  const found = rows.slice(0, at + 20).findIndex(isLater);
+  return found < 0 ? undefined : found;
 };

@@ -1,7 +1,7 @@
 // Detects the layout of a table from the first bytes of its file: delimiter, quotes, and the line of the header.
 import { type Candidate, delimiters, rfc4180, type TableDialect } from './dialect.ts';
-import { type Division, divisionOf } from './division.ts';
-import { type HeadRow, headRows, isBelowBlank, isNamed, isRecord, mayBeHeader, mayBeTitle } from './head-rows.ts';
+import { type Division, divisionOf, frameOf } from './division.ts';
+import { type HeadRow, headRows, isBelowBlank, isNamed, isRecord, laterHeader, mayBeHeader } from './head-rows.ts';
 
 export interface Layout {
   dialect: TableDialect;
@@ -228,11 +228,11 @@ export const findLayout = (
   const best = fits.map((some) => some.reduce(better, nothing)).reduce(betterQuoting);
   const single: Layout = { dialect: { ...rfc4180, delimiter: given ?? ',' }, titleRows: 0 };
   if (isHeader) return best.share === 0 ? single : layoutOf(best, rivalOf(best, plain), 2);
-  if (best.share >= goodShare) return fromFirstRow(best, plain);
+  if (best.share >= goodShare) return framed(fromFirstRow(best, plain), best, given);
   const titled = titledFit(fits);
   if (titled?.rows[0]?.sharp === true) return fromFirstRow(titled, []);
   if (titled !== null && areTitles(titled))
-    return layoutOf(titled, rivalOf(titled, plain) ?? laterRival(titled, plain));
+    return framed(layoutOf(titled, rivalOf(titled, plain) ?? laterRival(titled, plain)), titled, given);
   if (best.share > 0) return titled === null ? { dialect: best.dialect, titleRows: 0 } : layoutOf(titled, best);
   if (titled !== null) {
     const key = `skipRows: ${lineOf({ ...titled, skip: 0 }) - 1}`;
@@ -242,6 +242,12 @@ export const findLayout = (
   const division = given === undefined ? divisionOf(head, whole) : null;
   if (division === null) return single;
   return { ...single, dialect: { ...rfc4180, delimiter: division.isRead ? division.by : ',' }, division };
+};
+
+/** Adds what stands around all cells of a table whose delimiter was detected. */
+const framed = (layout: Layout, { dialect, rows, skip }: Fit, given: string | undefined): Layout => {
+  const isUsual = given === undefined && dialect.quote === '"' && layout.candidates === undefined;
+  return { ...layout, ...(isUsual && frameOf(rows.slice(skip), dialect.delimiter)) };
 };
 
 /** The layout of a fit whose rows begin with the header; `rival` is another that may be right. */
@@ -255,7 +261,7 @@ const layoutOf = (fit: Fit, rival: Fit | undefined, fewestCounted = 3): Layout =
 /** The layout of a table to which the first row belongs, or above which are comments, or titles with as many cells. */
 const fromFirstRow = (best: Fit, plain: Fit[]): Layout => {
   const [at = 0, other] = best.rows[0]?.sharp === true ? belowComments(best) : belowPadded(best);
-  const or = other ?? (mayBeTitle(best.rows, at) ? at + 1 : undefined);
+  const or = other ?? laterHeader(best.rows, at);
   const rival = or === undefined ? laterRival(best, plain) : { ...best, skip: or };
   return layoutOf({ ...best, skip: at }, rivalOf(best, plain) ?? rival);
 };
