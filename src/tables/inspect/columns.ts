@@ -164,14 +164,6 @@ const dates = (findings: Findings, column: number, { kinds }: ColumnFacts): void
 
 const fewShare = 0.05;
 
-const typeNames: Partial<Record<ColumnType, string>> = {
-  integer: 'an integer',
-  number: 'a number',
-  date: 'a date',
-  datetime: 'a date with time',
-  boolean: 'a boolean',
-};
-
 const brokenType = (findings: Findings, column: number, { type: found, kinds, texts, values }: ColumnFacts): void => {
   const text = kinds.find(({ kind }) => kind === 'text');
   const others = kinds.filter(({ kind }) => kind !== 'text' && kind !== 'leading zero');
@@ -179,7 +171,7 @@ const brokenType = (findings: Findings, column: number, { type: found, kinds, te
   const total = texts + values;
   if (found !== 'text' || !text || !main || total < 20) return;
   if (texts > total * fewShare || main.count + texts < total * (1 - fewShare)) return;
-  const type = typeNames[isNumber(main) ? 'number' : main.type] ?? main.kind;
+  const type = isNumber(main) ? 'number' : main.type;
   const { line } = text;
   findings.add('type-broken', { line, column }, { values: plural(texts, 'value'), type, line });
 };

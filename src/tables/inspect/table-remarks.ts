@@ -67,13 +67,9 @@ const lineEnds = (
   findings: Findings,
   { header, skipped, lines: { lf, crlf, cr, blank, firstBlank } }: TableRead,
 ): void => {
-  const kinds = [
-    { name: 'CRLF', count: crlf },
-    { name: 'LF', count: lf },
-    { name: 'CR', count: cr },
-  ].filter(({ count }) => count > 0);
+  const kinds = Object.entries({ CRLF: crlf, LF: lf, CR: cr }).filter(([, count]) => count > 0);
   if (kinds.length > 1) {
-    const shares = kinds.map(({ name, count }) => `${name} ${count.toLocaleString('en')}`).join(', ');
+    const shares = kinds.map(([name, count]) => `${name} ${count.toLocaleString('en')}`).join(', ');
     // Without a second column nothing tells a line end from a line break in a cell.
     const isUnclear = cr > 0 && header?.cells.length === 1 && skipped === null;
     findings.add('line-ends-mixed', { line: 1 }, { shares, isUnclear });

@@ -8,15 +8,8 @@ import type { TableDialect } from './dialect.ts';
 const unescapeOf = (dialect: TableDialect): ((text: string) => string) => {
   const { quote, escape: protector } = dialect;
   if (protector === quote) return (text) => text.replaceAll(quote + quote, quote);
-  return (text) => {
-    let value = '';
-    let from = 0;
-    for (let at = text.indexOf(protector); at >= 0; at = text.indexOf(protector, at + 2)) {
-      value += text.slice(from, at);
-      from = at + 1;
-    }
-    return value + text.slice(from);
-  };
+  const taken = new RegExp(`\\x${protector.charCodeAt(0).toString(16).padStart(2, '0')}([^]?)`, 'g');
+  return (text) => text.replaceAll(taken, '$1');
 };
 
 export const cellText = (scanner: CellScanner, cell: number, dialect: TableDialect): string => {

@@ -1,5 +1,4 @@
 // Encodings: by name, those of DOS and old Macintosh systems included; by the first bytes of a file.
-import { faultOf } from './fault-kinds.ts';
 
 /** The characters of the bytes from 0x80 on, of encodings that TextDecoder does not know. */
 const others: Record<string, string> = {
@@ -27,17 +26,11 @@ const others: Record<string, string> = {
     'ÄÅÇÉÑÖÜáàâäãåçéèêëíìîïñóòôöõúùûü†°¢£§•¶ß®©™´¨≠ÆØ∞±≤≥¥µ∂∑∏π∫ªºΩæø¿¡¬√ƒ≈∆«»…\u00a0ÀÃÕŒœ–—“”‘’÷◊ÿŸĞğİıŞş‡·‚„‰ÂÊÁËÈÍÎÏÌÓÔ\uf8ffÒÚÛÙ\uf8a0ˆ˜¯˘˙˚¸˝˛ˇ',
 };
 
-const aliases: Record<string, string> = {
-  'mac-ce': 'x-mac-ce',
-  maccentraleurope: 'x-mac-ce',
-  macgreek: 'x-mac-greek',
-  macturkish: 'x-mac-turkish',
-};
-
 /** The canonical name of an encoding such as `cp1250` or `Latin1`; null for an unsupported one. */
 export const encodingNamed = (name: string): string | null => {
   const label = name.trim().toLowerCase();
-  const other = aliases[label] ?? label.replace(/^(?:cp|dos)-?(?=\d{3}$)/, 'ibm');
+  const mac = label.replace(/^maccentraleurope$/, 'mac-ce').replace(/^mac-?(?=(?:ce|greek|turkish)$)/, 'x-mac-');
+  const other = mac.replace(/^(?:cp|dos)-?(?=\d{3}$)/, 'ibm');
   if (other in others) return other;
   try {
     return new TextDecoder(label).encoding;
@@ -117,12 +110,6 @@ export const wideOf = (head: Uint8Array): { encoding: 'UTF-16LE' | 'UTF-16BE' | 
   if (marked === 'UTF-16LE' || marked === 'UTF-16BE') return { encoding: marked, marked: true };
   if (isPaired(head.subarray(0, sniffBytes), 1)) return { encoding: 'UTF-16LE', marked: false };
   return isPaired(head.subarray(0, sniffBytes), 0) ? { encoding: 'UTF-16BE', marked: false } : null;
-};
-
-/** Throws a TableFaultError (`table-encoding`) when a file that begins with `head` is UTF-16 or UTF-32. */
-export const refuseWide = (head: Uint8Array): void => {
-  const wide = wideOf(head);
-  if (wide !== null) throw faultOf('wide-encoding', { line: 1 }, { name: wide.encoding.slice(0, 6) });
 };
 
 export const hasBom = (head: Uint8Array): boolean => startsWith(head, 0xef, 0xbb, 0xbf);

@@ -118,8 +118,6 @@ interface SkippedLines {
 
 const [lf, cr] = [10, 13];
 
-const mostKept = 64 * 1024;
-
 /** Leaves the first lines of a text out, which `skipped` counts and keeps. */
 function* withoutLines(chunks: Iterable<Buffer>, skipped: SkippedLines): Generator<Buffer> {
   let left = skipped.lines;
@@ -132,7 +130,7 @@ function* withoutLines(chunks: Iterable<Buffer>, skipped: SkippedLines): Generat
       last = chunk[at];
     }
     skipped.bytes += at;
-    if (at > 0 && skipped.kept.length < mostKept) skipped.kept = Buffer.concat([skipped.kept, chunk.subarray(0, at)]);
+    if (at > 0 && skipped.kept.length < sniffBytes) skipped.kept = Buffer.concat([skipped.kept, chunk.subarray(0, at)]);
     if (at === chunk.length) continue;
     last = undefined;
     yield chunk.subarray(at);

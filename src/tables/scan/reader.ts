@@ -4,7 +4,7 @@ import { CellScanner } from './cell-scanner.ts';
 import { cellsReader } from './cell-text.ts';
 import { defaultRowBytes, type TableDialect } from './dialect.ts';
 import { EncodingWatch } from './encoding-watch.ts';
-import { hasBom, refuseWide } from './encodings.ts';
+import { hasBom, wideOf } from './encodings.ts';
 import { faultOf } from './fault-kinds.ts';
 import { faultOfRow, oversizeFault } from './faults.ts';
 
@@ -60,7 +60,8 @@ export async function* readTable(
   for await (const chunk of withWholeHead(source)) {
     let bytes = chunk;
     if (offset === 0) {
-      refuseWide(chunk);
+      const wide = wideOf(chunk);
+      if (wide !== null) throw faultOf('wide-encoding', { line: 1 }, { name: wide.encoding.slice(0, 6) });
       offset = hasBom(chunk) ? 3 : 0;
       scanner.beginBelow(offset, 0);
       bytes = chunk.subarray(offset);

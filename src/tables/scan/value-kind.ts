@@ -46,13 +46,9 @@ const kindNames: ValueKind[] = valueKinds.map(({ kind }) => kind);
 
 export const kindNumber = (kind: ValueKind): number => kindNames.indexOf(kind);
 
-const empty = kindNumber('empty');
-const integer = kindNumber('integer');
-const leadingZero = kindNumber('leading zero');
-const decimalPoint = kindNumber('decimal point');
-const isoDate = kindNumber('date 2026-01-31');
-const boolean = kindNumber('boolean');
-const text = kindNumber('text');
+const [empty, integer, text] = [kindNumber('empty'), kindNumber('integer'), kindNumber('text')];
+const [leadingZero, decimalPoint] = [kindNumber('leading zero'), kindNumber('decimal point')];
+const [isoDate, boolean] = [kindNumber('date 2026-01-31'), kindNumber('boolean')];
 
 /** Longest integer that counts as a number; longer runs of digits are identifiers. */
 const longestInteger = 18;

@@ -46,8 +46,8 @@ export const badRowsOf = (
       file = new CsvFile(path);
       file.write(csvLine(['line', 'reason', ...columns]));
     }
-    const reason = violations.map((violation) => reasonOf(violation)).join('; ');
-    file.write(csvLine([String(row.line), reason, ...(row.raw ?? row.cells)]));
+    const reasons = violations.map(({ column, message }) => (column === null ? message : `${column}: ${message}`));
+    file.write(csvLine([String(row.line), reasons.join('; '), ...(row.raw ?? row.cells)]));
   };
 
   return {
@@ -77,8 +77,6 @@ export const badRowsOf = (
   };
 };
 
-const reasonOf = ({ column, message }: Violation): string => (column === null ? message : `${column}: ${message}`);
-
 const describe = (row: Row, { column, at, message }: Violation): string =>
   column === null ? `${row.line}: ${message}` : `${row.line}, column ${at ?? '?'} (${shown(column)}): ${message}`;
 
@@ -93,8 +91,6 @@ export const csvLine = (cells: readonly string[]): string => {
   // Readers skip blank lines.
   return line === '' ? '""\n' : `${line}\n`;
 };
-
-const bufferBytes = 64 * 1024;
 
 /** Writes lines to a new file with blocking calls, for worker threads, and computes size and hash. */
 export class CsvFile {
@@ -115,7 +111,7 @@ export class CsvFile {
 
   write(line: string): void {
     this.#pending += line;
-    if (this.#pending.length >= bufferBytes) this.#flush();
+    if (this.#pending.length >= 64 * 1024) this.#flush();
   }
 
   end(): { bytes: number; sha256: string } {

@@ -92,18 +92,10 @@ const fixed = ({ path, into, limits, cancelled }: Cancellable<PrepareTask>): Mad
   if (text === null) return { kind: 'as-is', why: 'nothing to fix' };
   const { fixes, report, inspection } = text;
   const { rows, columns, delimiter, fix } = inspection;
-  return {
-    kind: 'table',
-    ...report,
-    columns: columns.slice(0, columns.length - fix.emptyTail).map(({ name }) => name),
-    rowsIn: rows,
-    rowsOut: rows,
-    rejected: { rows: 0, examples: [] },
-    notes: [],
-    fixes,
-    warnings: [],
-    reading: { delimiter: portalDelimiter(delimiter), skipRows: 0 },
-  };
+  const names = columns.slice(0, columns.length - fix.emptyTail).map(({ name }) => name);
+  const facts = { columns: names, rowsIn: rows, rowsOut: rows, rejected: { rows: 0, examples: [] } };
+  const reading = { delimiter: portalDelimiter(delimiter), skipRows: 0 };
+  return { kind: 'table', ...report, ...facts, notes: [], fixes, warnings: [], reading };
 };
 
 const make = async (

@@ -41,7 +41,7 @@ export const jsonFormat = async (bytes: Bytes, name: string): Promise<'array' | 
   let head = '';
   for await (const text of decoded(bytes)) {
     head += text;
-    if (head.length > headLength) break;
+    if (head.length > 64 * 1024) break;
   }
   if (head.trimStart().startsWith('[')) return 'array';
   const [first = '', ...others] = head.trimStart().split('\n');
@@ -50,8 +50,6 @@ export const jsonFormat = async (bytes: Bytes, name: string): Promise<'array' | 
     hint: 'a table is an array of objects, or one object a line; to publish the file as it is: `import: never`',
   });
 };
-
-const headLength = 64 * 1024;
 
 async function* rowsOf(items: AsyncIterable<Item>, columns: ReadonlyMap<string, number>): AsyncGenerator<Row> {
   for await (const item of items) {

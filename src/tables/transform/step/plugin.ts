@@ -35,14 +35,8 @@ export const pluginStage = async (
       throw error instanceof SluiceError ? error : failed(path, error);
     }
   };
-  /** Lets the module end what it began, where its other rows are not wanted. */
-  const close = async (): Promise<void> => {
-    try {
-      await given.return?.();
-    } catch {
-      // What ended the table is what people are told of.
-    }
-  };
+  /** Lets the module end what it began, where its other rows are not wanted. People are told of what ended the table. */
+  const close = (): Promise<unknown> => (async () => given.return?.())().catch(() => undefined);
   const first = await next().catch(async (error) => {
     await close();
     throw error;

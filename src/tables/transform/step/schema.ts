@@ -70,6 +70,7 @@ const cellCheck = (field: FieldSchema): CellCheck => {
   const cast = castOf(field);
   const allowed = constraints.enum === undefined ? null : new Set(constraints.enum.map(String));
   const pattern = constraints.pattern === undefined ? null : new RegExp(`^(?:${constraints.pattern})$`, 'u');
+  const { minLength: shortest = 0, maxLength: longest = Number.POSITIVE_INFINITY } = constraints;
   const bounds = boundsOf(field, cast);
   return (cell) => {
     const value = cast(cell);
@@ -77,10 +78,8 @@ const cellCheck = (field: FieldSchema): CellCheck => {
     if (allowed !== null && !allowed.has(cell) && !allowed.has(value)) return 'is none of the allowed values';
     if (pattern !== null && !pattern.test(cell)) return `does not match ${constraints.pattern}`;
     const length = [...cell].length;
-    if (constraints.minLength !== undefined && length < constraints.minLength)
-      return `is shorter than ${constraints.minLength}`;
-    if (constraints.maxLength !== undefined && length > constraints.maxLength)
-      return `is longer than ${constraints.maxLength}`;
+    if (length < shortest) return `is shorter than ${shortest}`;
+    if (length > longest) return `is longer than ${longest}`;
     return bounds(value);
   };
 };
