@@ -142,7 +142,7 @@ describe('what stands between cells beside a delimiter', () => {
     },
   );
 
-  it.each([by(', '), by(','), 'a,b\n(1),(2)\n(3),(4)\n', 'zł,%\n5%,7\n6%,8\n', 'a%,b%\n5%,6%\n'])(
+  it.each([by(', '), by(','), 'a,b\n(1),(2)\n(3),(4)\n', 'share %,n\n5%,7\n6%,8\n', 'a%,b%\n5%,6%\n'])(
     'is left to the values where it is not around all of them: %j',
     async (content) => {
       expect((await inspectTable(fileOf(content))).verdict).toBe('sound');
@@ -152,6 +152,11 @@ describe('what stands between cells beside a delimiter', () => {
   it('is left to the values where somebody says so', async () => {
     expect((await inspectTable(fileOf(by('~|~')), { skipRows: 0 })).verdict).toBe('sound');
   });
+});
+
+it('a sentence below a blank line and the last row is a note', async () => {
+  const { findings } = await inspectTable(fileOf('id,n\n1,5\n2,6\n\nThe numbers are estimates of the office,\n'));
+  expect(findings.map(({ kind }) => kind)).toContain('footer');
 });
 
 describe('a row that is the header in other capitals, spaces or quotes', () => {
