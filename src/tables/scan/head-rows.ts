@@ -122,8 +122,8 @@ export const isBelowBlank = (rows: HeadRow[], at: number): boolean =>
   (rows[at]?.line ?? 0) > (rows[at - 1]?.line ?? Infinity) + 1;
 
 /**
- * Another row of names that may be the header, unless values prove that this one is: the next below a blank line; or further
- * down one with a proven name below a blank line, or with different names that are all proven.
+ * Another row of names that may be the header, unless values prove that this one is: the next below a blank line; or one
+ * further down with different names that are all proven.
  */
 export const laterHeader = (rows: HeadRow[], at: number): number | undefined => {
   const header = rows[at];
@@ -132,8 +132,7 @@ export const laterHeader = (rows: HeadRow[], at: number): number | undefined => 
     if (next <= at || !mayBeHeader(row) || `${row.begins}` === `${header.begins}`) return false;
     if (next === at + 1) return isBelowBlank(rows, next);
     const { named } = headerEvidence(rows, next);
-    const fewest = isBelowBlank(rows, next) ? 1 : Math.max(2, row.cells);
-    return row.cells === header.cells && new Set(row.begins).size === row.cells && named >= fewest;
+    return row.cells === header.cells && new Set(row.begins).size === row.cells && named >= Math.max(2, row.cells);
   };
   const found = rows.slice(0, at + 20).findIndex(isLater);
   return found < 0 ? undefined : found;
