@@ -27,10 +27,6 @@ const changesOf = (before: Text, after: Text, { key, rows = 1 }: Reading = {}): 
 
 const people = 'id,name,n\n1,Ann,10\n2,Bob,20\n3,Cid,30\n';
 
-/** True where nothing but order, notation or encoding differs. */
-const isUnchanged = ({ added, removed, changed, columns }: RowChanges): boolean =>
-  added + removed + changed === 0 && Object.values(columns).every((names) => names.length === 0);
-
 describe('the rows of two versions', () => {
   it('are the same by the key; others were added, removed or changed, with examples', async () => {
     const changes = await changesOf(people, 'id,name,n\n1,Ann,10\n3,Cid,31\n4,"Dora, ""D""",40\n', { key: ['id'] });
