@@ -83,10 +83,11 @@ export const paddedNotes = (scanner: CellScanner) => {
   /** True when the table has such rows among the others. */
   let isUsual = false;
   return {
-    /** `isApart`: a blank line is above the row. */
-    add: (row: number, filled: number, isApart: (row: number) => boolean): void => {
-      if (tail.count === 0) tail.isApart ||= filled === 0 || isApart(row);
-      if (filled === 0) return;
+    add: (row: number, filled: number): void => {
+      if (filled === 0) {
+        if (tail.count === 0) tail.isApart = true;
+        return;
+      }
       const first = scanner.firstCell(row);
       const [start, stop] = [scanner.starts[first] ?? 0, scanner.ends[first] ?? 0];
       tail.count += 1;

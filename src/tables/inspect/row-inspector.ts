@@ -141,7 +141,7 @@ export const rowInspector = (scanner: CellScanner, findings: Findings, settings:
   const whole = (row: number): void => {
     const { filled, marks } = count(row);
     if ((marks & badMarks) !== 0) inspectCells(row);
-    if (filled < 2 && width > 1) padded.add(row, filled, isApart);
+    if (filled < 2 && width > 1) padded.add(row, filled);
     else padded.reset();
     if (filled === 0) findings.add('empty-rows', () => foundRow(scanner, row));
     else remember(row, filled);

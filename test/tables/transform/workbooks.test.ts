@@ -182,6 +182,12 @@ describe('cells of a workbook', () => {
     },
   );
 
+  it('stand beside the cell before, even an empty one, where no place is written', async () => {
+    const cells = ['<c><v>1</v></c><c/><c><v>3</v></c>', '<c r="B3"><v>5</v></c><c><v>6</v></c>'];
+    const book = await bookOf(sheetOf([text('A1', 'a') + text('B1', 'b') + text('C1', 'c'), ...cells]));
+    expect(await textOf('t.xlsx', book)).toBe('a,b,c\n1,,3\n,5,6\n');
+  });
+
   it('are found by small letters, too', async () => {
     expect(await textOf('t.xlsx', await bookWith('<c r="a2"><v>7</v></c><c r="b2"><v>8</v></c>'))).toBe('a,b\n7,8\n');
   });

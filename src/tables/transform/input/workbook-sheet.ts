@@ -67,7 +67,7 @@ const sheetReader = ({ sheet, shared, styles, since1904, limits }: SheetContent)
   };
 
   const beginCell = ({ r, t = 'n', s = '0' }: Record<string, string | undefined>): void => {
-    const column = r === undefined ? row.cells.length : columnOf(r);
+    const column = r === undefined ? cell.column + 1 : columnOf(r);
     cell = { place: r ?? '', column, kind: t, style: Number(s), text: '', isFormula: false };
   };
 
@@ -130,6 +130,7 @@ const sheetReader = ({ sheet, shared, styles, since1904, limits }: SheetContent)
         const line = Number(found.r ?? '') || row.line + 1;
         if (line <= row.line) throw damaged(`sheet ${shown(sheet)}`, `row ${line} follows row ${row.line}`);
         row = { line, cells: [] };
+        cell.column = -1;
         size = 0;
       } else if (name === 'mergeCell') noteMerged(found.ref);
     },
