@@ -111,7 +111,6 @@ describe('an ambiguous layout is refused', () => {
     ['Wert, netto;Wert, brutto\n1,5;2,5\n3,5;4,5\n', ['delimiter: ","', 'delimiter: ";"']],
     ['#a,b,c\nd,e,f\ng,h,i\n', ['skipRows: 0', 'skipRows: 1']],
     ['Station,Ulm\nHeight,478\nOwner,City\n\nday,temp\n2026-01-01,5\n', ['skipRows: 0', 'skipRows: 4']],
-    ['Station,Ulm\nHeight,478\nOwner,City\nday,temp\n2026-01-01,5\n', ['skipRows: 0', 'skipRows: 3']],
   ])('with the keys that decide: %j', async (content, keys) => {
     const { verdict, findings } = await inspectTable(fileOf(content));
     expect(verdict).toBe('faulty');
@@ -142,21 +141,22 @@ describe('what stands between cells beside a delimiter', () => {
     },
   );
 
-  it.each([by(', '), by(','), 'a,b\n(1),(2)\n(3),(4)\n', 'share %,n\n5%,7\n6%,8\n', 'a%,b%\n5%,6%\n'])(
-    'is left to the values where it is not around all of them: %j',
-    async (content) => {
-      expect((await inspectTable(fileOf(content))).verdict).toBe('sound');
-    },
-  );
+  it.each([
+    by(', '),
+    by(','),
+    'a,b\n(1),(2)\n',
+    '(a),(b)\n(1),(2)\n',
+    '<b>,<i>\n<u>,<s>\n',
+    'von–bis\n1–5\n2–6\n',
+    'share %,n\n5%,7\n6%,8\n',
+    'a%,b%\n5%,6%\n',
+  ])('is left to the values where it is not around all of them: %j', async (content) => {
+    expect((await inspectTable(fileOf(content))).verdict).toBe('sound');
+  });
 
   it('is left to the values where somebody says so', async () => {
     expect((await inspectTable(fileOf(by('~|~')), { skipRows: 0 })).verdict).toBe('sound');
   });
-});
-
-it('a sentence below a blank line and the last row is a note', async () => {
-  const { findings } = await inspectTable(fileOf('id,n\n1,5\n2,6\n\nThe numbers are estimates of the office,\n'));
-  expect(findings.map(({ kind }) => kind)).toContain('footer');
 });
 
 describe('a row that is the header in other capitals, spaces or quotes', () => {
@@ -167,6 +167,25 @@ describe('a row that is the header in other capitals, spaces or quotes', () => {
       expect(findings.map(({ kind }) => kind)).toContain('second-header');
     },
   );
+
+  it.each(['country,capital\nCountry,Capital\nFrance,Paris\nPeru,Lima\n', 'city\nCity\nUlm\nBonn\n'])(
+    'is a record where no column has values to prove it: %j',
+    async (content) => {
+      expect((await inspectTable(fileOf(content))).verdict).toBe('sound');
+    },
+  );
+});
+
+describe('what is no second header', () => {
+  it.each([
+    'tmax,tmin\n--,--\n5,3\n4,1\n',
+    'key,value\nname,Ulm\ncolor,red\n2020,5\n2021,6\n',
+    'word,other\nfoo,bar\nyear,Jahr\n2000,2000\n',
+    '"Name\n(first)",city\nAnn,Ulm\nBob,Bonn\n',
+    'name,city\n"Ann\nLee",Ulm\nfirst,last\n5,6\n',
+  ])('leaves the table sound: %j', async (content) => {
+    expect((await inspectTable(fileOf(content))).verdict).toBe('sound');
+  });
 });
 
 describe('notes below the table, with delimiters,', () => {

@@ -171,7 +171,7 @@ const brokenType = (findings: Findings, column: number, { type: found, kinds, te
   const total = texts + values;
   if (found !== 'text' || !text || !main || total < 20) return;
   if (texts > total * fewShare || main.count + texts < total * (1 - fewShare)) return;
-  const type = isNumber(main) ? 'number' : main.type;
+  const type = isNumber(main) ? 'number' : main.type === 'datetime' ? 'date with time' : main.type;
   const { line } = text;
   findings.add('type-broken', { line, column }, { values: plural(texts, 'value'), type, line });
 };

@@ -14,10 +14,8 @@ interface Standing {
 interface RowOfNames extends Standing {
   at: FoundAt;
   columns: number[];
-  /** It looks unlike a record: its first cell is empty, or it is in quotes and the header is not. */
-  isMarked: boolean;
-  /** It is the header but for capitals, spaces and quotes, or a line of dashes as programs draw it below. */
-  isSure: boolean;
+  /** How many columns of values have to prove that it is no record. */
+  proofs: number;
 }
 
 /** What stands for a missing value, and is no name. */
@@ -48,21 +46,22 @@ export const secondHeaders = (scanner: CellScanner, header: Buffer) => {
       const isEmpty = scanner.isEmpty(first);
       const raw = bytes.subarray(scanner.startOf(row), scanner.outerEnd(behind - 1));
       const own = plain(raw);
-      const isRuler = standing.isFirst && /^[-=]{2}[-=,;|]*$/.test(own);
+      // As programs draw it below the header, at least as long as the names.
+      const isRuler = standing.isFirst && /^[-=]{2}[-=,;|]*$/.test(own) && own.length >= plain(header).length;
       const areNames = !texts.some((text) => missing.test(text)) && (isEmpty || new Set(texts).size === texts.length);
       if (header.equals(raw) || !(areNames || isRuler)) return;
       const areQuoted = marks.subarray(first, behind).every((mark) => (mark & has.quotes) !== 0);
+      // It looks unlike a record: its first cell is empty, or it is in quotes and the header is not.
       const isMarked = isEmpty || (areQuoted && !header.includes('"')) || title.test(header.toString('latin1'));
-      const isSure = isRuler || own === plain(header);
-      rows.push({ at: foundRow(scanner, row), columns, ...standing, isMarked, isSure });
+      const isLikely = standing.isApart || (standing.isFirst && isMarked) || own === plain(header);
+      rows.push({ at: foundRow(scanner, row), columns, ...standing, proofs: isRuler ? 0 : isLikely ? 1 : 2 });
     },
     /** The table has ended; `factsOf` gives those of a column, which are asked for only where rows were collected. */
     report: (findings: Findings, factsOf: (column: number) => ColumnFacts): void => {
-      for (const { at, columns, isApart, isFirst, isMarked, isSure } of rows) {
+      for (const { at, columns, isApart, isFirst, proofs } of rows) {
         const [most, fewest] = [isApart ? mostTables : 1, isApart || isFirst ? 1 : fewestValues];
         const broken = columns.filter((column) => isBroken(factsOf(column), most, fewest)).length;
-        if (!isSure && (broken === 0 || (!isApart && broken < 2 && !(isFirst && isMarked)))) continue;
-        findings.add('second-header', at, { isApart, isFirst });
+        if (broken >= proofs) findings.add('second-header', at, { isApart, isFirst });
       }
     },
   };

@@ -17,8 +17,8 @@ const isRare = (character: string): boolean =>
 /** Rare characters that programs are known to write between cells. */
 const written = '^~\u0001\u001f';
 
-/** Signs beyond ASCII, and letters that programs write between cells, as they are in few words: `§`, `，`, `¦`, `Ç`. */
-const isForeign = (character: string): boolean => /[Çþ]|[^\0-\x7f\p{L}\p{M}\p{N}\ufffd]/u.test(character);
+/** Signs beyond ASCII but dashes and quotes, and letters that programs write between cells: `§`, `，`, `¦`, `Ç`. */
+const isForeign = (sign: string): boolean => /[Çþ]|[^\0-\x7f\p{L}\p{M}\p{N}\p{Pd}\p{Pi}\p{Pf}\ufffd]/u.test(sign);
 
 /** Characters that times, ratios and the like hold as well. */
 const common = [':', '!', '#', '*', '=', '&', '$', '/', '\\', '@', '+', '>', '<', '%', '?', '-'];
@@ -32,29 +32,24 @@ export const divisionOf = (head: Buffer, whole: boolean): Division | null => {
   return quotedLines(lines) ?? character(lines) ?? fixedWidth(lines) ?? blanks(lines);
 };
 
-/** The sign at this end of all texts, empty ones aside; none where they differ, or have a letter, a digit or a space there. */
-const commonSign = (texts: string[], at: 0 | -1): string => {
-  const filled = texts.filter((text) => text !== '').map((text) => Buffer.from(text, 'latin1').toString().trim());
+/** The sign at the end of all cells but the last, or before all but the first, empty ones aside; no letter, digit or space. */
+const commonSign = (rows: HeadRow[], at: 0 | -1): string => {
+  const cells = rows.flatMap(({ begins }) => (at < 0 ? begins.slice(0, -1) : begins.slice(1)));
+  const filled = cells.filter((text) => text !== '').map((text) => Buffer.from(text, 'latin1').toString().trim());
   const [sign = '', ...others] = new Set(filled.map((text) => [...text].at(at) ?? ''));
   return others.length === 0 && /^[^\p{L}\p{N}\ufffd]$/u.test(sign) ? sign : '';
 };
 
 /**
  * What stands between all cells of all rows, the header too, beside their delimiter: `~|~`, which is one delimiter of several
- * characters, or the quotes of another program. A sign on one side only may belong to the values, unless it is a delimiter.
+ * characters, or the quotes of another program. A closing bracket or the like belongs to the values;
+ * a sign on one side only may, unless it is a delimiter.
  */
 export const frameOf = (rows: HeadRow[], delimiter: string): { division: Division } | null => {
   const known = rows.filter(({ begins, cells }) => begins.length === cells);
   if (known.length < 2 || known.some(({ quoted, cells }) => quoted > 0 || cells < 2)) return null;
-  const close = commonSign(
-    known.flatMap(({ begins }) => begins.slice(0, -1)),
-    -1,
-  );
-  const open = commonSign(
-    known.flatMap(({ begins }) => begins.slice(1)),
-    0,
-  );
-  if (close === '' || (open === '' && !delimiters.includes(close))) return null;
+  const [close, open] = [commonSign(known, -1), commonSign(known, 0)];
+  if (close === '' || ')]}>/*'.includes(close) || (open === '' && !delimiters.includes(close))) return null;
   return { division: { kind: 'frame', by: close + delimiter + open, isRead: false } };
 };
 

@@ -430,7 +430,7 @@ export const faultKinds = {
   }),
   'type-broken': kind<{ values: string; type: string; line: number }>({
     message: ({ values, type, line }) =>
-      `all but ${values} of the column could be of the type ${type}; the first that cannot is in line ${line}`,
+      `all but ${values} of the column could be a ${type}; the first that cannot is in line ${line}`,
     hint: 'leave cells without a value empty instead of writing n/a',
   }),
   'empty-column': kind({ message: 'the column has no value in any row' }),

@@ -15,6 +15,8 @@ export interface HeadRow {
   /** True when the first cell has text with a space. */
   prose: boolean;
   sharp: boolean;
+  /** A blank line is right above. */
+  isApart: boolean;
   /** Of the first rows only: the kind of each cell, see `value-kind.ts`, and its beginning, one byte a character. */
   kinds: number[];
   begins: string[];
@@ -27,7 +29,7 @@ const [closeRows, closeCells, longestBegin] = [60, 300, 80];
 
 const headRow = (scanner: CellScanner, row: number, isClose: boolean): HeadRow => {
   const { bytes, starts, ends, marks } = scanner;
-  const [first, cells] = [scanner.firstCell(row), scanner.width(row)];
+  const [first, cells, begin] = [scanner.firstCell(row), scanner.width(row), scanner.startOf(row)];
   const firstMark = marks[first] ?? 0;
   const facts: HeadRow = {
     line: scanner.lineOf(row),
@@ -37,7 +39,8 @@ const headRow = (scanner: CellScanner, row: number, isClose: boolean): HeadRow =
     faulty: false,
     quoted: 0,
     prose: (firstMark & has.space) !== 0 && (firstMark & (has.text | has.high)) !== 0,
-    sharp: bytes[scanner.startOf(row)] === sharp,
+    sharp: bytes[begin] === sharp,
+    isApart: /(?:\n|\r(?!\n))(?:\r\n?|\n)$/.test(bytes.toString('latin1', Math.max(0, begin - 4), begin)),
     kinds: [],
     begins: [],
   };
@@ -118,21 +121,20 @@ export const isNamed = (rows: HeadRow[], at: number): boolean => {
 };
 
 /** True when a blank line is above a row, and another row above that. */
-export const isBelowBlank = (rows: HeadRow[], at: number): boolean =>
-  (rows[at]?.line ?? 0) > (rows[at - 1]?.line ?? Infinity) + 1;
+export const isBelowBlank = (rows: HeadRow[], at: number): boolean => at > 0 && rows[at]?.isApart === true;
 
 /**
- * Another row of names that may be the header, unless values prove that this one is: the next below a blank line; or one
- * further down with different names that are all proven.
+ * Another row of names below a blank line, which may be the header, unless values prove that this one is: the next row, or
+ * one further down with different names that are all proven.
  */
 export const laterHeader = (rows: HeadRow[], at: number): number | undefined => {
   const header = rows[at];
   if (header === undefined || isNamed(rows, at)) return undefined;
   const isLater = (row: HeadRow, next: number): boolean => {
-    if (next <= at || !mayBeHeader(row) || `${row.begins}` === `${header.begins}`) return false;
-    if (next === at + 1) return isBelowBlank(rows, next);
-    const { named } = headerEvidence(rows, next);
-    return row.cells === header.cells && new Set(row.begins).size === row.cells && named >= Math.max(2, row.cells);
+    if (next <= at || !isBelowBlank(rows, next) || !mayBeHeader(row)) return false;
+    if (next === at + 1) return true;
+    if (row.cells !== header.cells || `${row.begins}` === `${header.begins}`) return false;
+    return new Set(row.begins).size === row.cells && headerEvidence(rows, next).named >= Math.max(2, row.cells);
   };
   const found = rows.slice(0, at + 20).findIndex(isLater);
   return found < 0 ? undefined : found;

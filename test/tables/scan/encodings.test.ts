@@ -32,7 +32,7 @@ describe('the UTF-8 check', () => {
 });
 
 describe('an encoding of two or four bytes a character', () => {
-  it('is refused by name', () => {
+  it('is known by the first bytes', () => {
     expect(wideOf(Buffer.from([0xfe, 0xff, 0, 0x61]))?.encoding).toBe('UTF-16BE');
     expect(wideOf(Buffer.from([0xff, 0xfe, 0, 0, 0x61, 0, 0, 0]))?.encoding).toBe('UTF-32');
   });

@@ -145,6 +145,11 @@ describe('a fault is reported with its code, line and column', () => {
     expect(placeOf(await faultOf(content, {}, 1))).toEqual(place);
   });
 
+  it('names an encoding of two or four bytes a character', async () => {
+    expect((await faultOf(Buffer.from([0xfe, 0xff, 0, 0x61]))).message).toContain('UTF-16');
+    expect((await faultOf(Buffer.from([0xff, 0xfe, 0, 0, 0x61, 0, 0, 0]))).message).toContain('UTF-32');
+  });
+
   it('says how many cells were found and how many were expected', async () => {
     const fault = await faultOf('a,b,c\n1,2\n');
     expect(fault.message).toBe('line 2: the row has 2 cells, the header has 3');
