@@ -159,7 +159,7 @@ const attachFile: ResourceStep = async (state) => {
     await item.note(
       arrived
         ? `an interrupted attach had taken effect: going on with file ${arrived.fid}`
-        : 'an interrupted attach had not taken effect: attaching again',
+        : 'an interrupted attach left nothing of this version: attaching it',
     );
     if (arrived) return settleAttach(state, file, { fid: arrived.fid, before: entry.pending.before });
   }
