@@ -17,16 +17,15 @@ export const waitOfRun = async (
   { runId, portal }: { runId: string | null; portal: string },
 ): Promise<{ pause: Pause | null; standstill: Standstill | null }> => {
   const pause = await pauses.state(portal);
-  return {
-    pause,
-    standstill: pause || runId === null ? null : await standstillOf(queues, runId, queues.portal(portal)),
-  };
+  const standstill = pause || runId === null ? null : await standstillOf(queues, runId, queues.portal(portal));
+  return { pause, standstill };
 };
 
 const standstillOf = async (queues: Queues, runId: string, queue: Queue): Promise<Standstill | null> => {
   for (const id of [runId, closeId(runId)]) {
     const job = await queues.runs.getJob(id);
-    if (job && (await job.isDelayed())) return nextOf(queues, queues.runs, job);
+    const isOver = !job || (await job.isCompleted()) || (await job.isFailed());
+    if (!isOver) return (await job.isDelayed()) ? nextOf(queues, queues.runs, job) : null; // others' jobs do not matter
   }
   const { delayed = 0, ...others } = await queue.getJobCounts('active', 'waiting', 'prioritized', 'delayed');
   if (delayed === 0 || Object.values(others).some((count) => count > 0)) return null;

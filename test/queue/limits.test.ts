@@ -89,6 +89,15 @@ describe('a standstill', () => {
     const { standstill } = await waitOfRun({ queues, pauses }, { runId: job.id ?? '', portal: 'p' });
     expect(standstill?.why).toMatch(/^OOM command not allowed.* -> raise `maxmemory` of Redis/);
   });
+
+  it('is none while the run is being planned, whatever other runs wait for', async () => {
+    await queues.portal('p').add('dataset', {}, { delay: 60_000 });
+    const job = await queues.runs.add('run', { kind: 'run' }, queues.runOptions('r-planning'));
+    const pauses = portalPauses(redis, keys, queues);
+    const waits = await waitOfRun({ queues, pauses }, { runId: job.id ?? '', portal: 'p' });
+    expect(waits).toEqual({ pause: null, standstill: null });
+    await queues.portal('p').drain(true);
+  });
 });
 
 describe('schedules', () => {
