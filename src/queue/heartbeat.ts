@@ -6,6 +6,7 @@ import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import type { Log } from '../model/log.ts';
 import type { RedisKeys } from '../model/redis-keys.ts';
+import { storedAs } from '../state/redis/fields.ts';
 import { repeat } from '../util/concurrency.ts';
 
 const limitsSchema = z.object({
@@ -52,8 +53,8 @@ const goneMs = 4000;
 export const liveWorkers = async (redis: Redis, keys: RedisKeys, now: number): Promise<Map<string, Heartbeat>> => {
   const live = new Map<string, Heartbeat>();
   for (const [id, text] of Object.entries(await redis.hgetall(keys.workers))) {
-    const parsed = heartbeatSchema.safeParse(JSON.parse(text));
-    if (parsed.success && now - parsed.data.at < goneMs && !diedHere(parsed.data)) live.set(id, parsed.data);
+    const heartbeat = storedAs(heartbeatSchema, text);
+    if (heartbeat && now - heartbeat.at < goneMs && !diedHere(heartbeat)) live.set(id, heartbeat);
     else await redis.hdel(keys.workers, id).catch(() => undefined); // a full Redis keeps it, and who only looks still looks
   }
   return live;

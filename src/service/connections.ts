@@ -24,7 +24,7 @@ import type { Manifest } from '../sources/manifest/schema.ts';
 import type { SourceTools } from '../sources/source-kinds.ts';
 import { deadlinesIn } from '../state/deadlines.ts';
 import { Ledger } from '../state/ledger.ts';
-import { smallHash } from '../state/redis/fields.ts';
+import { smallHash, storedAs } from '../state/redis/fields.ts';
 import { Runs } from '../state/runs.ts';
 import { storedPlans } from '../state/stored-plans.ts';
 import { portalAccess } from './portal-access.ts';
@@ -130,10 +130,9 @@ export class Connections extends Opened {
   async #portalHooks(name: string, url: string): Promise<Omit<PortalHooks, 'log'>> {
     const pace = paceIn(this.redis, this.keys.bucket(name), () => this.limits(name).requestsPerSecond);
     const [facts, field] = [this.keys.portal(name), `traits ${url}`];
-    const known = await this.redis.hget(facts, field);
     return {
       takeToken: (signal) => pace.take(signal),
-      traits: known === null ? {} : (traitsSchema.safeParse(JSON.parse(known)).data ?? {}),
+      traits: storedAs(traitsSchema, await this.redis.hget(facts, field)) ?? {},
       onTraits: (traits) => {
         this.redis
           .hset(facts, field, JSON.stringify(traits))

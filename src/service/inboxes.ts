@@ -8,6 +8,7 @@ import type { Claim } from '../sources/drop/spool.ts';
 import { portalsOf, targetOf } from '../sources/manifest/load.ts';
 import type { DropManifest } from '../sources/manifest/schema.ts';
 import { expectedOf } from '../state/deadlines.ts';
+import { storedAs } from '../state/redis/fields.ts';
 import { repeat } from '../util/concurrency.ts';
 import type { Runtime } from './runtime.ts';
 import { countCancelled, openClaims, waitingPortals } from './sources.ts';
@@ -150,10 +151,9 @@ export const isUsable = (folder: string): Promise<boolean> =>
 
 /** The state of watched folders as their services report it; a view older than a few seconds is of a service that ended. */
 export const readInboxViews = async (runtime: Runtime): Promise<InboxViewOfService[]> =>
-  Object.values(await runtime.redis.hgetall(runtime.keys.inboxes)).flatMap((text) => {
-    const parsed = inboxViewSchema.safeParse(JSON.parse(text));
-    return parsed.success ? [parsed.data] : [];
-  });
+  Object.values(await runtime.redis.hgetall(runtime.keys.inboxes)).flatMap(
+    (text) => storedAs(inboxViewSchema, text) ?? [],
+  );
 
 /** Claims every file of the inbox, until none is settling, nor left by a watcher that was killed. Returns what it ignores, as lines. */
 export const takeDropped = async (runtime: Runtime, manifest: DropManifest, signal: AbortSignal): Promise<string[]> => {

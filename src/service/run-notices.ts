@@ -10,6 +10,7 @@ import type { ManifestFacts } from '../notify/notifier.ts';
 import { loadManifest } from '../sources/manifest/load.ts';
 import { isDropManifest } from '../sources/manifest/schema.ts';
 import { expectedOf, newsIn } from '../state/deadlines.ts';
+import { plainWriter } from '../state/redis/fields.ts';
 import { lastSuccesses, lastTriggers, type TriggerRecord } from '../state/targets.ts';
 import type { Connections } from './connections.ts';
 
@@ -18,6 +19,7 @@ export type RunNotices = ReturnType<typeof runNoticesOf>;
 export const runNoticesOf = (parts: Connections) => {
   const { redis, keys, deadlines, notifier, fetcher, config, log } = parts;
   const heartbeats = new Heartbeats(log);
+  const { write } = plainWriter(redis);
   const post: Post = (url, posting) => fetcher.post(url, posting);
 
   /** The monitor of the manifest takes precedence over the configured one. */
@@ -35,7 +37,7 @@ export const runNoticesOf = (parts: Connections) => {
     await beat(heartbeat, request, `run ${report.runId}: ${JSON.stringify(report.counts)}`);
     if (heartbeat === 'fail') return;
     await deadlines.happened([expectedOf.success(report)], Date.now());
-    await lastSuccesses.set(redis, keys, report, Date.parse(report.endedAt));
+    await write([lastSuccesses.write(keys, report, Date.parse(report.endedAt))]);
   };
 
   return {
@@ -61,7 +63,7 @@ export const runNoticesOf = (parts: Connections) => {
       }
     },
     triggered: async (data: TriggerData, record: TriggerRecord): Promise<void> => {
-      await lastTriggers.set(redis, keys, data, record);
+      await write([lastTriggers.write(keys, data, record)]);
       if (data.schedule === null) return;
       const waits = record.did === 'wait' ? { until: record.until } : {};
       const at = firesBy(data.schedule, { now: Date.now(), ...waits, slackMs: config.watch.everyMs });

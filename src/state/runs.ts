@@ -40,7 +40,7 @@ import {
   type SettledClaim,
   settledClaimSchema,
 } from './run-work.ts';
-import { lastRunOf } from './targets.ts';
+import { lastRunOf, lastRuns } from './targets.ts';
 
 /** Dropped files of a run: those whose end is known, and ids by the key of the resource that decides. */
 export type RunDrops = { claims: SettledClaim[]; dropped: Map<string, string> };
@@ -243,7 +243,7 @@ export class Runs {
     const hash = this.#keys.run(runId);
     await this.#writer.write([
       ...Object.entries(fields).map(([field, value]) => ({ hash, field, value })),
-      { hash: this.#keys.lastRuns, field: targetName(report), value: JSON.stringify(lastRunOf(report, why || null)) },
+      lastRuns.write(this.#keys, report, lastRunOf(report, why || null)),
     ]);
   }
 

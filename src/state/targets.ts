@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { StateMismatchError } from '../model/errors.ts';
 import { type RedisKeys, type Target, targetName } from '../model/redis-keys.ts';
 import type { ItemOutcome, StoredReport } from '../model/report.ts';
+import { storedAs } from './redis/fields.ts';
 
 /** @throws StateMismatchError where Redis holds what a release with another layout has written */
 export const refuseOtherLayout = async (redis: Redis, { otherLayouts }: RedisKeys): Promise<void> => {
@@ -48,13 +49,14 @@ const byTarget = <T>(hash: 'lastRuns' | 'lastSuccesses' | 'triggers', schema: z.
     const records = Object.entries(await redis.hgetall(keys[hash]));
     return new Map(
       records.flatMap(([name, text]) => {
-        const { success, data } = schema.safeParse(JSON.parse(text));
-        return success ? [[name, data]] : [];
+        const record = storedAs(schema, text);
+        return record === null ? [] : [[name, record]];
       }),
     );
   },
-  set: async (redis: Redis, keys: RedisKeys, target: Target, record: T): Promise<void> => {
-    await redis.hset(keys[hash], targetName(target), JSON.stringify(record));
+  /** How the record of a target is written. */
+  write: (keys: RedisKeys, target: Target, record: T) => {
+    return { hash: keys[hash], field: targetName(target), value: JSON.stringify(record) };
   },
 });
 

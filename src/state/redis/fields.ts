@@ -20,9 +20,9 @@ export const plainWriter = (redis: Redis): StateWriter => {
   return { lease: null, write, writeLater: write, catchUp: async () => undefined, read: (_, ask) => ask() };
 };
 
-/** The JSON of a field, an object or a list; null where there is none, or one of an unknown shape, as another release may write. */
+/** The JSON of a field; null where there is none, or one of an unknown shape, as another release may write. */
 export const storedAs = <T>(schema: z.ZodType<T>, value: FieldWrite['value'] | undefined): T | null =>
-  (value && schema.safeParse(parsedJson(`${value}`)).data) || null;
+  value ? (schema.safeParse(parsedJson(`${value}`)).data ?? null) : null;
 
 const pageSize = 500;
 
