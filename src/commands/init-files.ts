@@ -42,7 +42,8 @@ export const schemaFiles = (): Promise<NewFile[]> =>
 
 /** A file that comes with sluice. */
 const ownFile = async (path: string, from = path): Promise<NewFile> => ({
-  ...{ path, text: await readFile(new URL(`../../${from}`, import.meta.url), 'utf8') },
+  path,
+  text: await readFile(new URL(`../../${from}`, import.meta.url), 'utf8'),
 });
 
 /** First line of a manifest: where an editor finds its schema. */

@@ -10,15 +10,16 @@ type Columns<Row> = { readonly [Name in keyof Row]: SQLInputValue };
 /** Makes the tags of a database: what each returns is what its SELECT names, as its caller says. */
 export const statementsOf = (db: DatabaseSync) => {
   const known = new Map<Sql, { statement: StatementSync; names: string[] }>();
-  const prepared = (sql: Sql) => {
+  const prepare = (sql: Sql) => {
     const statement = db.prepare(typeof sql === 'string' ? sql : sql.join('?'));
     statement.setReturnArrays(true); // half the time of null-prototype objects
     const made = { statement, names: statement.columns().map(({ name }) => name) };
     known.set(sql, made);
     return made;
   };
+  const prepared = (sql: Sql) => known.get(sql) ?? prepare(sql);
   const read = (sql: Sql, values: SQLInputValue[]) => {
-    const { statement, names } = known.get(sql) ?? prepared(sql);
+    const { statement, names } = prepared(sql);
     return { names, found: statement.all(...values) as unknown as SQLOutputValue[][] }; // as it was told to return them
   };
   const rows = <Row>(sql: Sql, ...values: SQLInputValue[]): Row[] => {
@@ -34,7 +35,7 @@ export const statementsOf = (db: DatabaseSync) => {
     read(sql, values).found.map(([value]) => value as Value);
   /** Changes something, inside a write; returns how many rows changed, and the id of one that was added. */
   const run = (sql: Sql, ...values: SQLInputValue[]): { changes: number; id: number } => {
-    const { changes, lastInsertRowid } = (known.get(sql) ?? prepared(sql)).statement.run(...values);
+    const { changes, lastInsertRowid } = prepared(sql).statement.run(...values);
     return { changes: Number(changes), id: Number(lastInsertRowid) };
   };
   return {

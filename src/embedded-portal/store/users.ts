@@ -72,10 +72,8 @@ export const openUsers = (db: DatabaseSync, table: RoleTable) => {
     /** Keeps another hash of the same password. */
     renewPass: (uid: number, pass: string): void => void run`UPDATE user SET pass = ${pass} WHERE uid = ${uid}`,
     /** Blocks the accounts of a users file that it does not name (any more) and returns their uids. */
-    blockOthers: (
-      names: readonly string[],
-    ) => column<number>`UPDATE user SET status = 0 WHERE from_file = 1 AND status = 1
-      AND name NOT IN (SELECT value FROM json_each(${JSON.stringify(names)})) RETURNING uid`,
+    blockOthers: (names: readonly string[]) =>
+      column<number>`UPDATE user SET status = 0 WHERE from_file = 1 AND status = 1 AND name NOT IN (SELECT value FROM json_each(${JSON.stringify(names)})) RETURNING uid`,
     /** Notes a login (both times, Unix seconds). */
     loggedIn: (uid: number, { access, login }: { access: number; login: number }): void =>
       void run`UPDATE user SET access = ${access}, login = ${login} WHERE uid = ${uid}`,

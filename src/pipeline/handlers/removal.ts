@@ -20,11 +20,8 @@ export const removeNode = async (target: NodeTarget, wish: NodeWish, entry: Ledg
     if (found.nid === null) await item.note('nothing left to remove');
     else {
       const label = { name: how, on: `node ${found.nid}`, writes: true };
-      await item.step(
-        label,
-        (signal) => takeDown(target, located, how, signal),
-        () => actionOf[how],
-      );
+      const remove = (signal: AbortSignal) => takeDown(target, located, how, signal);
+      await item.step(label, remove, () => actionOf[how]);
     }
     if (found.nid !== null || how === 'delete') await item.did(actionOf[how]);
   }
@@ -59,12 +56,9 @@ const takeDown = async (target: NodeTarget, located: Located, how: RemovalMode, 
   }
   const left = await portal.nodes.visible(nid, signal);
   if (left === null || (how !== 'delete' && left.status === '0')) return;
+  const message = `${portal.name}: node ${nid} is there as before its removal, which was answered as done`;
   const request = { method: 'GET', path: `node ${nid}`, status: 200 };
-  throw new PortalReplyError(
-    `${portal.name}: node ${nid} is there as before its removal, which was answered as done`,
-    request,
-    {
-      hint: 'it is tried again; look for the reason in the log of the portal',
-    },
-  );
+  throw new PortalReplyError(message, request, {
+    hint: 'it is tried again; look for the reason in the log of the portal',
+  });
 };

@@ -30,6 +30,8 @@ const eachShared = 8;
 /** Most relations and cell styles of a workbook; its usual programs stop at 64,000 styles. */
 const mostParts = 100_000;
 
+const mostSheets = 1000;
+
 interface Sheet {
   name: string;
   path: string;
@@ -265,7 +267,7 @@ const sheetsOf = async (archive: Archive, { book, targets }: Parts) => {
     const [, id = ''] = Object.entries(found).find(([key]) => /(?:^|:)id$/.test(key)) ?? [];
     const hidden = found.state !== undefined && found.state !== 'visible';
     sheets.push({ name: found.name ?? '', path: targets.get(id) ?? `the sheet ${id}`, hidden });
-    refuseMore(archive, sheets.length, 1000);
+    refuseMore(archive, sheets.length, mostSheets);
   });
   return { sheets, since1904 };
 };
