@@ -21,9 +21,10 @@ const mostRepairs = 2;
 
 /** The next step of a run. Pure, so that whoever looks decides the same; each step may be taken twice. */
 export const nextStep = (run: RunState): Step => {
-  const { phase, stuck, inQueue, waiting } = run;
+  const { phase, job, stuck, inQueue, waiting } = run;
   if (phase === 'closed') return { do: 'open the gate', why: 'it is closed' };
-  if (phase === 'closing') return whileClosing(run);
+  if (phase === 'closing' && job === 'there') return nothing('its last job closes it');
+  if (phase === 'closing') return { do: 'close', why: 'nothing else is to be done' };
   if (run.isCancelled) return { do: 'cancel', why: 'it was cancelled' };
   if (phase === 'queued' || phase === 'planning') return beforePlan(run);
   if (stuck) return { do: stuck.repairs < mostRepairs ? 'repair' : 'halt', why: stuck.why };
@@ -36,12 +37,6 @@ const beforePlan = ({ job }: RunState): Step => {
   if (job === null || job === 'there') return nothing('its job plans it');
   if (job === 'missing') return { do: 'begin', why: 'it has no job' };
   return { do: 'halt', why: job.ended ?? 'its job ended without a plan' };
-};
-
-const whileClosing = ({ job }: RunState): Step => {
-  if (job === 'there') return nothing('its last job closes it');
-  const isNew = job === null || job === 'missing';
-  return { do: 'close', why: isNew ? 'nothing else is to be done' : 'its last job ended without closing it' };
 };
 
 const nothing = (why: string): Step => ({ do: 'nothing', why });

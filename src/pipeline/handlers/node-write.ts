@@ -109,12 +109,16 @@ const adoptNode = async (target: NodeTarget, wish: NodeWish, located: Located, m
   return updateNode(target, wish, { ...located, entry: settled }, more);
 };
 
-/** Records the node; with what was sent, where it holds that. A pending attach or import is for its own step. */
+/** A pending attach or import, which is for its own step. */
+const pendingOfFile = ({ pending }: LedgerEntry) =>
+  pending?.what === 'attach' || pending?.what === 'import' ? pending : null;
+
+/** Records the node; with what was sent, where it holds that. */
 const settleNode = ({ item, ledger }: NodeTarget, wish: NodeWish, entry: LedgerEntry, sent?: SentNode) => {
   const kept = sent?.kept?.filter((name) => name !== 'title' && name !== 'status') ?? [];
   const settled = {
     ...entry,
-    pending: entry.pending?.what === 'attach' || entry.pending?.what === 'import' ? entry.pending : null,
+    pending: pendingOfFile(entry),
     uuid: entry.uuid || wish.uuid,
     title: wish.title,
     fieldNames: sent ? [...new Set([...Object.keys(wish.fields), ...kept])] : entry.fieldNames,
@@ -172,7 +176,8 @@ const updateNode = async (target: NodeTarget, wish: NodeWish, { entry, node: rea
   const write = (fields: NodeFields): Promise<WrittenNode> =>
     item.step({ name: 'update', on: `node ${node.nid}`, writes: true }, async (signal) => {
       const nonce = newNonce();
-      await ledger.begin(item.portal, entry, { what: 'update', before: null, nonce });
+      // An entry has room for one: an update may be sent twice, but nothing else tells of a file that arrived.
+      if (!pendingOfFile(entry)) await ledger.begin(item.portal, entry, { what: 'update', before: null, nonce });
       const changes = { ...changesOf(wish, facts, decision, fields), log: logOf(wish, nonce) };
       await updatePatiently(target, node, changes, signal);
       await item.did('updated');

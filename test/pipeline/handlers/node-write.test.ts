@@ -273,6 +273,17 @@ describe('an update', () => {
     }
   });
 
+  it.each(['attach', 'import'] as const)('interrupted itself: does not forget an interrupted %s', async (what) => {
+    const { portal, wish, write } = await prepare({
+      intercept: ({ method }) => (method === 'PUT' ? { status: 503, body: [''] } : undefined),
+    });
+    const entry: LedgerEntry = { ...known(wish), pending: { what, before: '3', nonce, at: 1 } };
+    await ledger().put('city', entry);
+    portal.nodes.set('1', ours(wish, '1', { uuid: wish.uuid, title: 'Before', log: 'older' }));
+    await expect(write(entry, entry.pending)).rejects.toMatchObject({ code: 'portal-unreachable' });
+    expect((await ledger().entry('city', wish.key))?.pending).toEqual(entry.pending);
+  });
+
   it('interrupted before it had its effect: sends it once', async () => {
     const { portal, wish, write, writes } = await prepare();
     portal.nodes.set('1', ours(wish, '1', { uuid: wish.uuid, title: 'Before', log: 'older' }));
