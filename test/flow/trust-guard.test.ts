@@ -225,6 +225,21 @@ describe('the guard', () => {
     expect(reportIn(kept.out).counts).toEqual({ dataset: {}, resource: {}, actions: {} });
   });
 
+  it('expects no new data of what it holds, until that is released', async () => {
+    const awaited = (id: string): Wished => ({ id, more: { expectEvery: '1d' } });
+    const more = { onMissing: 'unpublish' };
+    const manifest = write('awaited', [awaited('d0'), ...some(8).slice(1)], more);
+    await place.publish(manifest);
+    write('awaited', [{ id: 'd0' }, awaited('new')], more);
+    const held = await place.publish(manifest);
+    expect(held.code).toBe(4);
+    const expected = async () =>
+      (await place.store.hkeys(place.keys.expected)).filter((each) => each.includes('awaited'));
+    expect(await expected()).toEqual(['data local awaited/d0']);
+    expect((await place.run(['release', held.report.runId])).code).toBe(0);
+    expect(await expected()).toEqual(['data local awaited/new']);
+  });
+
   it('is refused in a drop manifest, with its place', async () => {
     place.write('drop.yaml', 'name: drop\nportal: local\nonMissing: delete\ndrop:\n  folder: inbox\n');
     const { code, err } = await place.run(['publish', 'drop.yaml']);

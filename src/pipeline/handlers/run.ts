@@ -107,12 +107,14 @@ const planGathered = async (planning: Planning): Promise<PlannedCounts> => {
   const { plan, writer } = isRepeated ? await writePages(planning, true) : first;
   const { renames, newlyMissing, returned } = plan.missing;
   for (const { from, to } of renames) await ledger.rename(request.portal, from, to);
-  const missingSince = Date.now();
+  const now = Date.now();
   await ledger.putAll(request.portal, [
-    ...newlyMissing.map((entry) => ({ ...entry, missingSince })),
+    ...newlyMissing.map((entry) => ({ ...entry, missingSince: now })),
     ...returned.map((entry) => ({ ...entry, missingSince: null })),
   ]);
-  if (refresh || isRepeated || plan.index.size === 0) await ledger.refreshed(request, Date.now());
+  // Not before: what is held changes nothing of what is expected.
+  for (const page of first.expected) await deps.deadlines.expect(page, now);
+  if (refresh || isRepeated || plan.index.size === 0) await ledger.refreshed(request, now);
   return writer.end(request.only === null ? [...gathered.remarks, ...plan.remarks] : [], gathered.manifest.priority);
 };
 
@@ -137,18 +139,16 @@ const writePages = async (planning: Planning, refresh: boolean) => {
   await writer.add(await sourceWork(deps.ledger, request, gathered));
   if (isDrop) await writer.add(await lateDrops(deps.ledger, request, gathered));
   const released = request.release === null ? null : new Set((await deps.plans.heldRun(request.release)).removals);
+  const expected: Parameters<Deadlines['expect']>[0][] = [];
   let hasWork = plan.missing.removals.length > 0;
   for await (const page of plan.pages()) {
     hasWork ||= flatten(page.datasets).some(({ actions }) => actions.length > 0);
-    const expected = page.wishes.map(({ key, expectMs }) => ({
-      member: expectedOf.data(request.portal, key),
-      everyMs: expectMs ?? null,
-    }));
-    await deps.deadlines.expect(expected, Date.now());
+    const memberOf = (key: string): string => expectedOf.data(request.portal, key);
+    expected.push(page.wishes.map(({ key, expectMs }) => ({ member: memberOf(key), everyMs: expectMs ?? null })));
     const removals = page.removals.filter(({ key }) => released?.has(key) ?? true);
     await writer.add(await pinnedWork(planning, page, removals));
   }
-  return { plan, writer, hasWork };
+  return { plan, writer, hasWork, expected };
 };
 
 /** The work of a page with its released `removals`, without what a stored plan does not name. */
