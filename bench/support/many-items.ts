@@ -46,7 +46,7 @@ export const writeManyItems = async (runtime: Runtime, items: ManyItems): Promis
           fieldNames: ['body', 'field_tags', 'field_license'],
           metadataFingerprint: sha256,
           sourcePath: kind === 'resource' ? `/data/stations/${name}` : null,
-          file: kind === 'resource' ? { fid: String(number), name, bytes: 20_480, sha256, url: null } : null,
+          file: kind === 'resource' ? { fid: String(number), name, bytes: 20_480, sha256 } : null,
           rows: kind === 'resource' ? 365 : null,
           datastore: kind === 'resource' ? 'imported' : 'none',
           live: !isFaulty,

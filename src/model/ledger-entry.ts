@@ -27,8 +27,6 @@ const portalFileSchema = z.object({
   name: z.string(),
   bytes: z.number().int(),
   sha256: z.string(),
-  /** Where the portal serves the bytes, where it said so. */
-  url: z.string().nullable(),
   /** Of a table that was made: the bytes it was made of, and by which recipe. Absent where the source went as it is. */
   from: z.object({ sha256: z.string(), recipe: z.string() }).exactOptional(),
 });

@@ -189,7 +189,7 @@ describe('a run', () => {
   });
 
   it('proves its tables in groups once its datasets have ended, and closes when they have', async () => {
-    const good = { fid: '1', name: 't.csv', bytes: 1, sha256: 's', url: null, rows: 1, delimiter: ',' };
+    const good = { fid: '1', name: 't.csv', bytes: 1, sha256: 's', rows: 1, delimiter: ',' };
     const unproven = { nid: '7', uuid, rows: 1, columns: 1, good, version: null };
     const begun = { actions: [], unproven, attempts: 1, ms: 1 };
     const { phases } = runs();

@@ -176,7 +176,7 @@ const proveFile = async (
     if (sha256 === null) return broken(`file ${name} cannot be downloaded`);
     if (sha256 !== sent.sha256) return broken(`file ${name} differs from the local file`);
   }
-  return { file: { fid, name, url: null, ...sent }, fault: null, isBroken: false };
+  return { file: { fid, name, ...sent }, fault: null, isBroken: false };
 };
 
 /** True for a table with these rows and columns; columns are not compared where the portal does not report them. */

@@ -207,7 +207,7 @@ const settleAttach = async (
   const attached: LedgerEntry = {
     ...state.entry,
     source: state.source,
-    file: { fid, name, bytes: source.bytes, sha256: source.sha256, url: null, ...(from ? { from } : {}) },
+    file: { fid, name, bytes: source.bytes, sha256: source.sha256, ...(from ? { from } : {}) },
     datastore: importsRows(state) ? 'pending' : 'none',
     rowsAreOwn: item.isNewNode && before === null,
     rows: null,

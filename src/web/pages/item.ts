@@ -119,9 +119,7 @@ const factsHtml = ({ entry, target, runId, isRunning, comesFrom }: ItemView): Ht
   const lost = rejected?.path === null ? 'left out' : `set aside in ${rejected?.path}`;
   const facts: Record<string, Part> = {
     'Public address': url && webLink(url),
-    File:
-      file &&
-      html`<bdi>${file.name}</bdi>, ${sizeWords(file.bytes)}${file.url && html` (${webLink(file.url, 'download')})`}`,
+    File: file && html`<bdi>${file.name}</bdi>, ${sizeWords(file.bytes)}`,
     Rows: rows === null ? null : countText(rows),
     'Comes from': comesFrom && webLink(comesFrom),
     Identifier: identifier && html`<bdi>${identifier}</bdi>`,

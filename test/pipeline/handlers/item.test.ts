@@ -8,7 +8,7 @@ import type { Runs } from '../../../src/state/runs.ts';
 import { itemOf } from './support/job.ts';
 
 const reason = { code: 'import-failed', message: 'no', hint: null } as const;
-const file = { fid: '3', name: 'a.csv', bytes: 4, sha256: 'x', url: null };
+const file = { fid: '3', name: 'a.csv', bytes: 4, sha256: 'x' };
 const good = { ...file, rows: 1, delimiter: null };
 const proven = { metadataFingerprint: 'f' };
 

@@ -157,7 +157,7 @@ describe('a node that the ledger names', () => {
     const { portal, target, wish, write, writes } = await prepare();
     const other = { uuid: '00000000-0000-4000-8000-000000000098', title: 'Of somebody else', log: '' };
     portal.nodes.set('1', ours(wish, '1', other));
-    const file = { fid: '3', name: 't.csv', bytes: 1, sha256: 's', url: null };
+    const file = { fid: '3', name: 't.csv', bytes: 1, sha256: 's' };
     const entry = await write(known(wish, { file, links: ['4'], datastore: 'imported' }));
     expect(entry).toMatchObject({ nid: '2', file: null, links: null, datastore: 'none', live: false });
     expect(writes()).toEqual(['POST /api/dataset/node']);

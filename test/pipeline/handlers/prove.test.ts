@@ -26,7 +26,7 @@ it('a resumed proof says what it found before it takes the table for live, and l
   const dataset = { wish: { key: 'm/d' } } as DatasetWork; // nobody reads more of it
   await plan.add({ datasets: [dataset], resources: [resource], settled: [], claims: [] });
   await plan.end([]);
-  const file = { fid: '3', name: 't.csv', bytes: 9, sha256: 'a'.repeat(64), url: null };
+  const file = { fid: '3', name: 't.csv', bytes: 9, sha256: 'a'.repeat(64) };
   const good = { ...file, rows: 2, delimiter: ',' };
   const unproven = { nid: '7', uuid: wish.uuid, rows: 2, columns: 1, good, version: null };
   await runs.leaveToProof('r', key, { actions: ['imported'], unproven, attempts: 1, ms: 1 });

@@ -26,7 +26,6 @@ const made = (from: PortalFile['from']): PortalFile => ({
   name: 'table.csv',
   bytes: 4,
   sha256: sha('made'),
-  url: null,
   ...(from ? { from } : {}),
 });
 

@@ -75,7 +75,6 @@ export const writeItems = async (
                 name,
                 bytes: 48_200 + 900 * at,
                 sha256: '00',
-                url: `https://data.example.org/files/${name}`,
               },
               rows: 1310 + 12 * at,
               datastore: 'imported' as const,

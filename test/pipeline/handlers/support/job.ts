@@ -129,7 +129,7 @@ export const attachedState = (
     changes: null,
     entry: entryOf(item.key, {
       nid: '7',
-      file: { fid: '31', name: 't.csv', bytes: 9, sha256, url: null },
+      file: { fid: '31', name: 't.csv', bytes: 9, sha256 },
       datastore: 'pending',
     }),
     node: null,

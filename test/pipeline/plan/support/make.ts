@@ -85,7 +85,7 @@ export const liveState = (
         nid: String(++nid),
         vid: '1',
         metadataFingerprint: resource.metadataFingerprint,
-        file: { fid: '1', name: 'table.csv', bytes: text.length, sha256: sha(text), url: null },
+        file: { fid: '1', name: 'table.csv', bytes: text.length, sha256: sha(text) },
         datastore: 'imported',
         live: true,
       });
