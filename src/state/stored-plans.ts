@@ -3,8 +3,10 @@ import { randomUUID } from 'node:crypto';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { NotFoundError } from '../model/errors.ts';
+import type { JobWriter } from '../model/lease.ts';
 import { type PlanFile, planFileSchema } from '../model/plan-file.ts';
 import { type RedisKeys, type Target, targetName } from '../model/redis-keys.ts';
+import { plainWriter } from './redis/fields.ts';
 import { changeField } from './redis/script.ts';
 
 /** A run that the guard holds: nothing of it was done. */
@@ -27,6 +29,8 @@ export const storedPlans = (redis: Redis, keys: RedisKeys, keepMs: number) => {
     const texts = Object.values(await redis.hgetall(keys.held));
     return texts.map((text) => heldRunSchema.parse(JSON.parse(text))).sort((a, b) => a.since - b.since);
   };
+  const setHeld = (target: Target, writer: JobWriter | null, value: string | null): Promise<void> =>
+    (writer ?? plainWriter(redis)).write([{ hash: keys.held, field: targetName(target), value }]);
   return {
     held,
 
@@ -45,11 +49,10 @@ export const storedPlans = (redis: Redis, keys: RedisKeys, keepMs: number) => {
     },
 
     /** Remembers a held run; an older one of the same target is replaced, because only the newest can be released. */
-    hold: async (run: HeldRun): Promise<void> =>
-      void (await redis.hset(keys.held, targetName(run), JSON.stringify(run))),
+    hold: (run: HeldRun, writer: JobWriter | null): Promise<void> => setHeld(run, writer, JSON.stringify(run)),
 
     /** Forgets the held run of a target: a later one went through. */
-    forgetHeld: async (target: Target): Promise<void> => void (await redis.hdel(keys.held, targetName(target))),
+    forgetHeld: (target: Target, writer: JobWriter | null): Promise<void> => setHeld(target, writer, null),
 
     /** One held run. @throws NotFoundError when it is not held (any more) */
     heldRun: async (runId: string): Promise<HeldRun> => {
@@ -63,8 +66,7 @@ export const storedPlans = (redis: Redis, keys: RedisKeys, keepMs: number) => {
       const run = (await held()).find((each) => each.runId === runId);
       if (!run) return false;
       const field = { hash: keys.held, field: targetName(run), schema: heldRunSchema };
-      const isThis = (now: HeldRun | null) => (now?.runId === runId ? null : undefined);
-      return (await changeField(redis, field, isThis)) !== undefined;
+      return (await changeField(redis, field, (now) => (now?.runId === runId ? null : undefined))) !== undefined;
     },
   };
 };

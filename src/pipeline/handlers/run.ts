@@ -55,7 +55,7 @@ const plan = async (deps: RunDeps, job: JobContext<'run'>): Promise<void> => {
     { name: 'plan', on: manifest },
     (signal) => {
       deps.started(job.data);
-      return planRun(deps, job.data, signal);
+      return planRun(deps, job, signal);
     },
     ({ datasets, resources, settled }) =>
       `${plural(datasets, 'dataset')} with work, ${plural(resources, 'resource')} with work, ${plural(settled, 'item')} unchanged`,
@@ -67,6 +67,7 @@ const plan = async (deps: RunDeps, job: JobContext<'run'>): Promise<void> => {
 interface Planning {
   deps: RunDeps;
   request: RunData;
+  writer: JobContext['writer'];
   signal: AbortSignal;
   gathered: Gathered;
   /** The stored plan that the run must do, and the keys that it acts on; null for none. */
@@ -76,7 +77,8 @@ interface Planning {
 }
 
 /** Plans and stores the work of a run page by page, and records what is renamed or missing. @throws HeldError by the guard */
-const planRun = async (deps: RunDeps, request: RunData, signal: AbortSignal): Promise<PlannedCounts> => {
+const planRun = async (deps: RunDeps, job: JobContext<'run'>, signal: AbortSignal): Promise<PlannedCounts> => {
+  const { data: request, writer } = job;
   if (request.remove) return planRemoval(deps, request, request.remove, signal);
   const gathered = await deps.gather(request, signal);
   try {
@@ -84,7 +86,7 @@ const planRun = async (deps: RunDeps, request: RunData, signal: AbortSignal): Pr
     const acted = stored?.items.filter(({ actions }) => actions.length > 0).map(({ key }) => key);
     const pins = stored && { ...stored, keys: new Set(acted) };
     const isLimited = request.only !== null || gathered.isDrop;
-    return await planGathered({ deps, request, signal, gathered, pins, isLimited });
+    return await planGathered({ deps, request, writer, signal, gathered, pins, isLimited });
   } finally {
     await gathered.wishes.close();
   }
@@ -209,19 +211,19 @@ const isRetried = ({ refused }: LedgerEntry, { source }: ResourceWish, { why }: 
   (why === 'retry' || (refused.bytes ?? tooLarge) < tooLarge || (source.kind === 'file' && source.claim !== undefined));
 
 /** Holds a run beyond the limits of the guard; one that passes replaces any that was held before. */
-const passGuard = async ({ deps, request, gathered, isLimited }: Planning, plan: TargetPlan): Promise<void> => {
+const passGuard = async ({ deps, request, writer, gathered, isLimited }: Planning, plan: TargetPlan): Promise<void> => {
   const { runId, manifest, portal, manifestPath } = request;
   const why = request.release === null ? plan.held : null;
   if (why !== null) {
     // An empty source never removes anything, released or not.
     const removals = gathered.wishes.length === 0 ? [] : plan.missing.removals.map(({ key }) => key);
     const since = Date.now();
-    await deps.plans.hold({ runId, manifest, portal, manifestPath, removals, plan: request.plan, why, since });
+    await deps.plans.hold({ runId, manifest, portal, manifestPath, removals, plan: request.plan, why, since }, writer);
     throw new HeldError(`held by the guard: ${why}`, {
       hint: `nothing was changed; check the source, then \`sluice release ${runId}\` or \`sluice discard ${runId}\``,
     });
   }
-  if (!isLimited && request.release === null && request.plan === null) await deps.plans.forgetHeld(request);
+  if (!isLimited && request.release === null && request.plan === null) await deps.plans.forgetHeld(request, writer);
 };
 
 /** Plans the removal of one item on request; a dataset with all its resources. */

@@ -197,16 +197,19 @@ export const fill = async (runtime: Runtime): Promise<Filled> => {
   const why = 'the run would take down 9 of 12 items (at most 10 %)';
   const reason = { code: 'held', message: why, hint: '`sluice release` does it, `sluice discard` forgets it' };
   await writeRun(runtime, { runId: heldRun, manifest: 'transport' }, { items: [], at: noon + 3600_000, reason });
-  await runtime.plans.hold({
-    runId: heldRun,
-    manifest: 'transport',
-    portal: 'local',
-    manifestPath: '/srv/manifests/transport.yaml',
-    removals: other.slice(0, 3).map(({ key }) => key),
-    plan: null,
-    why,
-    since: noon + 3600_000,
-  });
+  await runtime.plans.hold(
+    {
+      runId: heldRun,
+      manifest: 'transport',
+      portal: 'local',
+      manifestPath: '/srv/manifests/transport.yaml',
+      removals: other.slice(0, 3).map(({ key }) => key),
+      plan: null,
+      why,
+      since: noon + 3600_000,
+    },
+    null,
+  );
   const live = 'city-open-data/air-quality/table';
   await writeVersions(runtime, live);
   await writeLog(runtime, '20261121-031500-aaaaa', live, [
