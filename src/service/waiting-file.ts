@@ -1,10 +1,10 @@
 // Files of watched folders that are not published yet: what of them is known, and why they wait.
 import { stat } from 'node:fs/promises';
 import { join, relative } from 'node:path';
-import { isBelow } from '../model/key.ts';
+import { isBelow, resourceKey } from '../model/key.ts';
 import type { LedgerEntry } from '../model/ledger-entry.ts';
 import { placeRule } from '../sources/drop/drop-target.ts';
-import { foldersOf, inSpool, listClaims } from '../sources/drop/spool.ts';
+import { type Claim, foldersOf, inSpool, listClaims } from '../sources/drop/spool.ts';
 import { durationWords } from '../util/quantity.ts';
 import type { InboxViewOfService } from './inboxes.ts';
 
@@ -35,9 +35,12 @@ export const waitingFile = async (inboxes: readonly InboxViewOfService[], of: Wa
     const ignored = left.find(({ path }) => path === dropped);
     if (ignored)
       return { ...waiting, state: 'ignored' as const, why: `not live: ignored in the inbox: ${ignored.reason}` };
-    // In the spool is also what an item is made of, and its run says how that goes on.
-    const claims = key === null ? await listClaims(foldersOf(folder).spool) : [];
-    const claimed = claims.findLast((claim) => claim.dropped === dropped);
+    // In the spool is also what an item is made of, and its run says how that goes on; of a new one that is all there is.
+    const isMeant = (claim: Claim): boolean =>
+      'key' in of
+        ? dropped !== '' && claim.path !== of.sourcePath && resourceKey(manifest, claim.dataset, claim.resource) === key
+        : claim.dropped === dropped;
+    const claimed = (await listClaims(foldersOf(folder).spool)).findLast(isMeant);
     if (claimed) return { ...waiting, state: 'in progress' as const, since: claimed.claimedAt, why: takenText };
     const seen = settling.find((file) => file.path === dropped || file.key === key);
     const path = seen?.path ?? dropped;

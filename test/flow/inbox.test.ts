@@ -175,6 +175,25 @@ it('quarantines a faulty file with its reason, and publishes it once it is fixed
   expect((await place.run(['status', 'inbox/faulty.csv'])).code).toBe(0);
 });
 
+it('says of a faulty file that a fixed one was taken, until that is live', async () => {
+  writeFileSync(join(inbox, 'mended.csv'), 'a,b\n1,2,3\n');
+  const status = (): Promise<string> => place.run(['status', 'inbox/mended/mended']).then(({ out }) => out);
+  await waitUntil('the quarantine', () => existsSync(join(inbox, '_faulty/mended')));
+  await waitUntil('the fault', async () => (await status()).includes('table-ragged'));
+  expect(await status()).not.toContain('newer version');
+  await place.run(['pause', 'local']);
+  writeFileSync(join(inbox, 'mended.csv'), table(3, 'mended'));
+  const shown = await waitUntil('the file to be taken', async () => {
+    const out = await status();
+    return out.includes('taken from the inbox') ? out : null;
+  });
+  expect(shown).toContain('table-ragged');
+  expect(shown).toContain('inbox/mended/mended, a newer version: not live yet: taken from the inbox');
+  await place.run(['resume', 'local']);
+  await expectWhole('mended/mended', table(3, 'mended'));
+  expect(await status()).not.toContain('newer version');
+});
+
 it('leaves alone what is not for it, and status says why', async () => {
   place.write('inbox/a/b/deep.csv', table(1, 'deep'));
   place.write('inbox/notes.pdf', 'x');

@@ -65,16 +65,8 @@ export const publishResource = async (deps: HandlerDeps, item: Item, mode: Resou
     const removed = await removeNode(target, nodeOf('resource', wish), before, removal);
     return item.end(removed, { outcome: 'done', reason: null });
   }
-  const nothing = {
-    source: null,
-    prepared: null,
-    fetched: null,
-    table: null,
-    changes: null,
-    node: null,
-    fallsBack: false,
-  };
-  const flow = new Flow({ ...nothing, ...how, deps, target, wish, seen, entry: before });
+  const nothing = { source: null, prepared: null, fetched: null, table: null, changes: null, node: null };
+  const flow = new Flow({ ...nothing, ...how, deps, target, wish, seen, entry: before, fallsBack: false });
   const entry = await publish(flow).finally(async () => {
     const made = madeTable(flow.state.prepared);
     if (made) await removePreparedFile(made.path);
