@@ -213,15 +213,14 @@ export const tableInspection = (settings: InspectionSettings) => {
     const { rows = 0, last = null } = body ?? {};
     const { lines } = scanner;
     tableRemarks(findings, { layout, last, rows, lines, header, firstRowLine, skipped: skipped?.lines ?? null });
-    const { quote, escape: by } = dialect;
     const found = findings.list();
     return {
       verdict: verdictOf(found),
       encoding,
       bom,
       delimiter,
-      quote,
-      escape: by,
+      quote: dialect.quote,
+      escape: dialect.escape,
       lineEnds: lineEndsOf(lines),
       headerLine: header?.line ?? 0,
       rows,

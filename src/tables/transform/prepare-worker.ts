@@ -3,7 +3,6 @@ import { rmSync, statSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import { isFullCode, missingSource, StateFullError } from '../../model/errors.ts';
 import { isConvertible, isTabular, type TableRecipe } from '../../model/recipe/recipe.ts';
-import type { Step } from '../../model/recipe/steps.ts';
 import { beat, type CancelFlag, type Cancellable, isCancelled } from '../../util/worker-pool.ts';
 import type { CheckOptions } from '../check.ts';
 import { fixSafely } from '../fix/fix-worker.ts';
@@ -105,9 +104,11 @@ const make = async (
 ): Promise<Omit<MadeTable, 'kind' | 'fixes' | 'warnings'>> => {
   const { recipe, into, rejects, limits } = task;
   const bad = badRowsOf(recipe, table, rejects);
-  const sheet = recipe.steps.every(keepsPlaces) ? (table.sheet ?? null) : null;
+  const keepsPlaces = recipe.steps.flatMap(Object.keys).every((key) => placeKeepers.includes(key));
+  const sheet = keepsPlaces ? (table.sheet ?? null) : null;
   const places = sheet === null ? null : sheetPlaces(sheet);
   const mostBytes = Math.max(freeBytes, statSync(task.path).size * mostGrowth);
+  const setsHeader = recipe.steps.some(({ skipRows, header }) => skipRows !== undefined || header?.row !== undefined);
   let scratches = 0;
   const scratch = (name: string): string => `${into}.${name}-${++scratches}`;
   const file = new CsvFile(into);
@@ -143,7 +144,7 @@ const make = async (
       notes: [...notes, ...pipeline.summary()],
       reading: {
         delimiter: ',',
-        ...(setsHeader(recipe) || table.isNamed ? { skipRows: 0 } : {}),
+        ...(setsHeader || table.isNamed ? { skipRows: 0 } : {}),
         ...(places === null ? {} : { sheet: places.end(rows > 0) }),
       },
     };
@@ -154,11 +155,8 @@ const make = async (
   }
 };
 
-const setsHeader = ({ steps }: TableRecipe): boolean =>
-  steps.some(({ skipRows, header }) => skipRows !== undefined || header?.row !== undefined);
-
-const keepsPlaces = (step: Step): boolean =>
-  Object.keys(step).every((key) => ['skipRows', 'header', 'cast', 'replace', 'fill'].includes(key));
+/** Steps that leave each row and cell in its place. */
+const placeKeepers = ['skipRows', 'header', 'cast', 'replace', 'fill'];
 
 /** Throws where rows are larger together than any real source of their size: many empty cells, or one text many times. */
 async function* within(batches: AsyncIterable<Row[]>, most: number): AsyncGenerator<Row[]> {

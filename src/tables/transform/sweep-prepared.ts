@@ -1,8 +1,6 @@
 // Removes what was left of tables that were not made.
 import { sweepFolder } from '../../util/sweep.ts';
 
-const dayMs = 24 * 3600 * 1000;
-
 /** Removes what attempts under a label left in a folder, and what is older than a day. */
 export const sweepPrepared = (folder: string, label: string): Promise<void> =>
-  sweepFolder(folder, dayMs, (name) => name.startsWith(`${label}.`));
+  sweepFolder(folder, 24 * 3600 * 1000, (name) => name.startsWith(`${label}.`));
