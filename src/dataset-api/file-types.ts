@@ -67,8 +67,8 @@ const beginnings: readonly [kind: string, begins: (text: string) => boolean][] =
   ['zip', (text) => text.startsWith(zip)],
   ['xls', (text) => text.startsWith('\u00d0\u00cf\u0011\u00e0\u00a1\u00b1\u001a\u00e1')],
   ['pdf', (text) => text.startsWith('%PDF-')],
-  ['html', (text) => /^\s*<(?:!doctype html|html|head|body)[\s>]/i.test(text)],
-  ['xml', (text) => /^\s*<\?xml\s/i.test(text)],
+  ['html', (text) => /^\s*(?:<!--.*-->\s*)?<(?:!doctype html|html|head|body|title|meta|table|div)[\s>]/i.test(text)],
+  ['xml', (text) => /^\s*<(?:\?xml\s|[a-z][\w:.-]*(?:\s[^<>]*[^<>/\s])?>(?:\r?\n\s*)?<)/i.test(text)],
   ['json', (text) => /^\s*(?:\{\s*"[^"\n]{0,200}"\s*:|\[\s*[{[])/.test(text)],
 ];
 
