@@ -41,6 +41,20 @@ export const faultFixtures: FaultFixture[] = [
     verdict: 'faulty',
     line: 1,
   },
+  {
+    title: 'a table of a web page',
+    content: '<!-- export -->\n<table><tr><td>id</td></tr>\n<tr><td>1</td></tr></table>\n',
+    kind: 'not-a-table',
+    verdict: 'faulty',
+    line: 1,
+  },
+  {
+    title: 'XML without a declaration',
+    content: '<Error><Code>AccessDenied</Code>\n<Message>Denied</Message></Error>\n',
+    kind: 'not-a-table',
+    verdict: 'faulty',
+    line: 1,
+  },
   { title: 'JSON', content: '[{"id": 1, "name": "Ann"}]\n', kind: 'not-a-table', verdict: 'faulty', line: 1 },
   {
     title: 'UTF-16 with a byte order mark',
@@ -405,6 +419,13 @@ export const faultFixtures: FaultFixture[] = [
     line: 2,
   },
   {
+    title: 'a row of types below the header',
+    content: 'town,state,people\ntext,text,number\nUlm,BW,5\nBonn,NW,8\n',
+    kind: 'second-header',
+    verdict: 'faulty',
+    line: 2,
+  },
+  {
     title: 'a line of dashes below the header',
     content: 'id,name\n--,----\nA,Ann\nB,Bob\n',
     kind: 'second-header',
@@ -466,6 +487,13 @@ export const faultFixtures: FaultFixture[] = [
     kind: 'footer',
     verdict: 'mendable',
     line: 3,
+  },
+  {
+    title: 'an error message below the last row',
+    content: 'id,name\n1,Ann\n2,Bob\nERROR: canceling statement due to timeout,\n',
+    kind: 'footer',
+    verdict: 'mendable',
+    line: 4,
   },
   {
     title: 'a last row that reads like a note',

@@ -159,6 +159,48 @@ describe('what stands between cells beside a delimiter', () => {
   });
 });
 
+describe('a row of types below the header', () => {
+  it.each([
+    'town,state,n\ntext,text,number\nUlm,BW,5\nBonn,NW,8\n',
+    'town,state,n\nvarchar(20),varchar(20),int(11)\nUlm,BW,5\nBonn,NW,8\n',
+    'town,people\n#adm1+name,#affected\nUlm,5\nBonn,8\n',
+  ])('is found where a column has values to prove it: %j', async (content) => {
+    const { findings } = await inspectTable(fileOf(content));
+    expect(findings.map(({ kind }) => kind)).toContain('second-header');
+  });
+
+  it.each([
+    'name,type\nstring,text\nint,number\nfloat,number\n',
+    'column,type,size\nid,integer,4\nname,string,20\n',
+    'name,type,size\ntext,string,\nnumber,float,8\n',
+    'tag,n\n#oak,5\n#elm,8\n',
+  ])('may be a record of a table of types: %j', async (content) => {
+    expect((await inspectTable(fileOf(content))).verdict).toBe('sound');
+  });
+});
+
+describe('an error message below the last row', () => {
+  it.each([
+    'id,name,n\n1,Ann,5\n2,Bob,6\nWarning: Division by zero in /srv/export.php on line 12,,\n',
+    'id,name\n1,Ann\n2,Bob\nFatal error: Allowed memory size of 64 bytes exhausted, aborting\n',
+    'id,name\n1,Ann\n2,Bob\njava.lang.RuntimeException: closed,\n',
+    'id,name\n1,Ann\n2,Bob\nORA-01555: snapshot too old,\n',
+  ])('is found, whatever its cells: %j', async (content) => {
+    const { findings } = await inspectTable(fileOf(content));
+    expect(findings.map(({ kind, hint }) => [kind, /export the table again/.test(hint ?? '')])).toContainEqual([
+      'footer',
+      true,
+    ]);
+  });
+
+  it.each(['message,n\nOK,5\nError: no route,2\n', 'warning,n\nice,5\nWarning: snow,\n'])(
+    'may be a record: %j',
+    async (content) => {
+      expect((await inspectTable(fileOf(content))).verdict).toBe('sound');
+    },
+  );
+});
+
 describe('a row that is the header in other capitals, spaces or quotes', () => {
   it.each(['code,n\nCode,N\nA1,5\nA2,6\n', 'code,n\nA1,5\nA2,6\n"code", "n"\nA3,7\nA4,8\n'])(
     'is another header where it stands among values: %j',

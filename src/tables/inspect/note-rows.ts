@@ -8,9 +8,13 @@ import { type Findings, type FoundAt, foundRow } from './finding.ts';
 /** How many rows below the last full one may be notes. */
 const mostNotes = 20;
 
-/** How notes begin, but not rows: such a word and a colon, an asterisk, a number in brackets. */
-export const noteStart =
-  /^(?:(?:data )?(?:sources?|notes?|remarks?|footnotes?|legend|disclaimer|updated|last updated?|as of|quellen?|datenquelle|hinweise?|anmerkung(?:en)?|bemerkung|stand|fuentes?|notas?|fontes?|nota bene|bron(?:nen)?|opmerking|källa|kilde|lähde|zdroj|źródło|forrás|kaynak|remarques?|légende|fonte) ?: |\*+ ?\p{L}|\(?\d\) |©)/iu;
+/** How notes begin, but not rows: such a word and a colon, an asterisk, a number in brackets; or as a program reports that it failed. */
+const noteStarts = [
+  /^(?:(?:data )?(?:sources?|notes?|remarks?|footnotes?|legend|disclaimer|updated|last updated?|as of|quellen?|datenquelle|hinweise?|anmerkung(?:en)?|bemerkung|stand|fuentes?|notas?|fontes?|nota bene|bron(?:nen)?|opmerking|källa|kilde|lähde|zdroj|źródło|forrás|kaynak|remarques?|légende|fonte) ?: |\*+ ?\p{L}|\(?\d\) |©)/iu,
+  /^(?:php )?(?:(?:(?:fatal |parse |query |internal )?error|uncaught [\w.]+|[\w.]*exception|ora-\d+) ?: |(?:warning|notice|deprecated) ?: .* on line \d|error \d+ \(|sqlstate|traceback \(most)/i,
+];
+
+export const isNoteStart = (text: string): boolean => noteStarts.some((start) => start.test(text));
 
 /** From so many bytes and words on, a text that is alone in the last rows counts as a note. */
 const [longNote, noteWords] = [20, 3];
@@ -94,7 +98,7 @@ export const paddedNotes = (scanner: CellScanner) => {
       if (start === stop || !isProse(scanner.marks[first] ?? 0)) tail.count = Number.POSITIVE_INFINITY;
       if (tail.count > mostNotes) return;
       const text = scanner.bytes.toString('utf8', start, Math.min(stop, start + 200));
-      if (!noteStart.test(text)) tail.areMarked = false;
+      if (!isNoteStart(text)) tail.areMarked = false;
       if (stop - start < longNote || text.split(' ').length < noteWords) tail.areLong = false;
       tail.notes.push(foundRow(scanner, row));
     },

@@ -6,7 +6,7 @@ import { kindNumber, kindOf } from '../scan/value-kind.ts';
 import { ColumnKinds } from './columns.ts';
 import { type Findings, foundAt, foundIn, foundRow } from './finding.ts';
 import { mostColumns } from './header.ts';
-import { noteStart, paddedNotes, raggedRows } from './note-rows.ts';
+import { isNoteStart, paddedNotes, raggedRows } from './note-rows.ts';
 import { secondHeaders } from './second-header.ts';
 
 const empty = kindNumber('empty');
@@ -63,7 +63,7 @@ export const rowInspector = (scanner: CellScanner, findings: Findings, settings:
     last.note = (mark & has.space) !== 0 && (mark & has.text) !== 0;
     const begin = bytes.toString('utf8', start, Math.min(ends[first] ?? 0, start + 60));
     const isCut = starts.subarray(first + 1, scanner.firstCell(row + 1)).some((at) => bytes[at] === space);
-    last.cutNote = isCut && (mark & has.quotes) === 0 && (noteStart.test(begin) || isApart(row));
+    last.cutNote = isCut && (mark & has.quotes) === 0 && (isNoteStart(begin) || isApart(row));
     last.total = totals.test(begin);
   };
 

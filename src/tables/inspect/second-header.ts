@@ -22,13 +22,16 @@ interface RowOfNames extends Standing {
 const missing =
   /^(?:n\.?\/?a\.?|n\.?d\.?|nan|null|none|nil|unknown|missing|no data|nv|tba|tbd|k\.? ?a\.?|[x.…*/?:-]+|#.*|[<>≤≥~+-].*)$/i;
 
+/** What some programs write below the names: the type of each column, or its tag (hxlstandard.org). */
+const typeName =
+  /^(?:(?:u|big|small|tiny)?int(?:eger)?\d*|long|short|byte|float\d*|double(?: precision)?|real|dec(?:imal)?|num(?:eric|ber)?|str(?:ing)?|text|(?:n?var)?char(?:acter)?(?: varying)?|factor|object|category|bool(?:ean)?|logical|(?:date)?time\d*|date|timestamp(?:tz)?|uuid|#[a-z]\w*(?: ?\+\w+)*)(?: ?\(\d+(?:, ?\d+)?\))?$/i;
+
 /** What is compared of rows that may repeat the header. */
 const plain = (row: Buffer): string => row.toString().toLowerCase().replaceAll(/["\s]/g, '');
 
 const title = /^"?[^,;\t|]*\S \S+ \S[^,;\t|]*"?$/;
 
-const mostRows = 50;
-const longestName = 80;
+const [mostRows, longestName] = [50, 80];
 
 /** Collects such rows, which are judged once the columns are known. `header`: the bytes of the header row. */
 export const secondHeaders = (scanner: CellScanner, header: Buffer) => {
@@ -48,12 +51,14 @@ export const secondHeaders = (scanner: CellScanner, header: Buffer) => {
       const own = plain(raw);
       // As programs draw it below the header, at least as long as the names.
       const isRuler = standing.isFirst && /^[-=]{2}[-=,;|]*$/.test(own) && own.length >= plain(header).length;
-      const areNames = !texts.some((text) => missing.test(text)) && (isEmpty || new Set(texts).size === texts.length);
+      const areTypes = standing.isFirst && texts.every((text) => typeName.test(text));
+      const areOther = isEmpty || new Set(texts).size === texts.length;
+      const areNames = areTypes || (areOther && !texts.some((text) => missing.test(text)));
       if (header.equals(raw) || !(areNames || isRuler)) return;
       const areQuoted = marks.subarray(first, behind).every((mark) => (mark & has.quotes) !== 0);
       // It looks unlike a record: its first cell is empty, or it is in quotes and the header is not.
       const isMarked = isEmpty || (areQuoted && !header.includes('"')) || title.test(header.toString('latin1'));
-      const isLikely = standing.isApart || (standing.isFirst && isMarked) || own === plain(header);
+      const isLikely = standing.isApart || areTypes || (standing.isFirst && isMarked) || own === plain(header);
       rows.push({ at: foundRow(scanner, row), columns, ...standing, proofs: isRuler ? 0 : isLikely ? 1 : 2 });
     },
     /** The table has ended; `factsOf` gives those of a column, which are asked for only where rows were collected. */
@@ -67,11 +72,8 @@ export const secondHeaders = (scanner: CellScanner, header: Buffer) => {
   };
 };
 
-/** How many tables one file holds at most, for a text to be the name of a column of values. */
-const mostTables = 4;
-
-/** How many values a column has at least, for a text amid them to be a name. */
-const fewestValues = 3;
+/** One file holds at most so many tables; a column has at least so many values for a text amid them to be a name. */
+const [mostTables, fewestValues] = [4, 3];
 
 /** True for a column of values, so many at least, but for so few texts. */
 const isBroken = ({ texts, values }: ColumnFacts, most: number, fewest: number): boolean =>

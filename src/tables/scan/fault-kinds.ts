@@ -188,7 +188,7 @@ export const faultKinds = {
     message: ({ isApart, isFirst }) => {
       if (isApart) return 'a row of names follows a blank line, among rows of values: another table begins here';
       return isFirst
-        ? 'the row below the header is of names or units, not of values: the table seems to have two header rows'
+        ? 'the row below the header is of names, units or types, not of values: the table seems to have two header rows'
         : 'the row is of names among rows of values: another header, or another table';
     },
     hint: `keep one header row and one table in a file; ${asRecord}`,
@@ -397,7 +397,7 @@ export const faultKinds = {
     hint: ({ looks }) => {
       if (looks === 'maybe') return `remove it if it is a note; ${asRecord}`;
       const way = looks === 'cut' ? 'quote its cells' : 'publish it as description of the resource';
-      return `remove it, or ${way}; ${asRecord}`;
+      return `remove it, or ${way}; if it is an error message, export the table again; ${asRecord}`;
     },
     fix: ({ looks }) => (looks === 'behind' || looks === 'below' ? 'the notes below the last row are left out' : null),
   }),
