@@ -26,11 +26,7 @@ const pauseSchema = z.object({
 
 export type Pause = z.infer<typeof pauseSchema>;
 
-const endedPauseSchema = z.object({
-  reason: reasonSchema,
-  since: z.number().int(),
-  until: z.number().int(),
-});
+const endedPauseSchema = pauseSchema.omit({ probe: true }).extend({ until: z.number().int() });
 
 export type EndedPause = z.infer<typeof endedPauseSchema>;
 
