@@ -66,8 +66,10 @@ export const runLines = (run: RunStatus): string[] => [
 /** How a run went or how far it is, and its items: `with failures: 4 new, 1 failed`. */
 const outcomeText = (run: RunStatus): string => {
   const word = run.reason?.code === 'cancelled' ? 'cancelled' : markWords[markOf(run)].word;
+  const now = run.state === 'queued' ? run.state : word;
   const counts = [run.fates === null && run.total > 0 && `${run.done}/${run.total} items`, fatesText(run)];
-  return [run.state === 'queued' ? run.state : word, counts.filter(Boolean).join(', ')].filter(Boolean).join(': ');
+  const waits = run.unattended && 'waits for the next `sluice publish` or `sluice start`';
+  return [waits || now, counts.filter(Boolean).join(', ')].filter(Boolean).join(': ');
 };
 
 const whyLines = ({ reason }: RunStatus): string[] => (reason ? [`    ${reasonText(reason).split('\n', 1)[0]}`] : []);

@@ -12,6 +12,7 @@ import { type InboxViewOfService, readInboxViews } from '../service/inboxes.ts';
 import { entriesWhere, inOrder, isAbout, itemViews, type KnownEntry, keysHint, wordsOf } from '../service/items.ts';
 import { whatIsOverdue } from '../service/overdue.ts';
 import { jobsOf } from '../service/overview.ts';
+import { isUnattended } from '../service/run-list.ts';
 import type { Runtime } from '../service/runtime.ts';
 import { stateFault } from '../service/state-watch.ts';
 import { waitingFile } from '../service/waiting-file.ts';
@@ -255,6 +256,7 @@ const targetStatus = async (runtime: Runtime, target: KnownTarget, all: boolean)
     removed: others.filter((entry) => entry.removed !== null).length,
     leftBehind: read.filter(isLeftBehind).map(({ key }) => key),
     running: current,
+    unattended: current !== null && (await isUnattended(runtime, target.portal)),
     ...(await waitOfRun(runtime, { runId: current, portal: target.portal })),
     stuck: current === null ? null : (await runtime.runs.phases.quiet(current)).stuck,
     lastPause: (await runtime.pauses.record(target.portal)).last,
@@ -279,9 +281,9 @@ const wrongLines = (listed: readonly KnownEntry[]): string[] =>
     );
   });
 
-const totalLine = ({ live, stale, notLive, drafts, removed, running, ...target }: TargetStatus): string => {
+const totalLine = ({ live, stale, notLive, drafts, removed, running, unattended, ...target }: TargetStatus): string => {
   const counts = tally({ live, stale, 'not live': notLive, [drafts === 1 ? 'draft' : 'drafts']: drafts, removed });
-  const now = running && `run ${running} in progress`;
+  const now = running && `run ${running} ${unattended ? 'waits for a worker' : 'in progress'}`;
   return `${targetName(target)}: ${lines(counts || 'nothing published', now).join(', ')}`;
 };
 

@@ -68,6 +68,7 @@ export const listedRunSchema = z.object({
   manifest: z.string().nullable(),
   portal: z.string().nullable(),
   state: z.enum(['queued', 'running', 'done']),
+  unattended: z.boolean().describe('True while it is open and no process works on it.'),
   startedAt: time.nullable(),
   endedAt: time.nullable(),
   total: z.number().int().describe('Items with work.'),

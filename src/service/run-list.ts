@@ -3,23 +3,29 @@ import type { ItemFate } from '../model/item-state.ts';
 import { targetName } from '../model/redis-keys.ts';
 import { BoundedMap } from '../util/bounded-map.ts';
 import type { Runtime } from './runtime.ts';
+import { stateFault } from './state-watch.ts';
 
-type Runs = Pick<Runtime, 'runs'>;
+type Parts = Pick<Runtime, 'runs' | 'hasWorkers' | 'redis' | 'keys'>;
 
 export type RunStatus = Awaited<ReturnType<typeof runStatus>>;
 
+/** True while nobody works on the runs of a portal; a full Redis takes no signs of life either. */
+export const isUnattended = async (parts: Parts, portal: string): Promise<boolean> =>
+  !(await parts.hasWorkers([portal])) && (await stateFault(parts)) === null;
+
 /** A run; `target` is '' where it is not known any more, `fates` null while it is open. */
-export const runStatus = async ({ runs }: Runs, runId: string) => {
+export const runStatus = async (parts: Parts, runId: string) => {
   const [target, progress, summary] = await Promise.all([
-    runs.target(runId),
-    runs.progress(runId),
-    runs.summary(runId),
+    parts.runs.target(runId),
+    parts.runs.progress(runId),
+    parts.runs.summary(runId),
   ]);
-  const reason = summary ? summary.reason : await runs.reason(runId);
+  const reason = summary ? summary.reason : await parts.runs.reason(runId);
   return {
     runId,
     target: target ? targetName(target) : '',
     ...progress,
+    unattended: progress.state !== 'done' && (await isUnattended(parts, target?.portal ?? '')),
     fates: summary?.fates ?? null,
     reason,
     endedAt: summary && Date.parse(summary.endedAt),
@@ -48,7 +54,7 @@ export const markOf = ({ state, fates, reason }: RunStatus): keyof typeof markWo
 const mostRuns = 3000;
 
 /** What reads the newest runs by the name of their target, newest first; ended ones are cached. */
-export const runReader = (runtime: Runs): (() => Promise<Map<string, RunStatus[]>>) => {
+export const runReader = (runtime: Parts): (() => Promise<Map<string, RunStatus[]>>) => {
   const ended = new BoundedMap<string, RunStatus>(2 * mostRuns);
   const read = async (runId: string): Promise<RunStatus> => {
     const run = ended.get(runId) ?? (await runStatus(runtime, runId));

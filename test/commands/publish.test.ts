@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { planCommand } from '../../src/commands/plan.ts';
 import { publishCommand } from '../../src/commands/publish.ts';
+import { runsCommand } from '../../src/commands/runs.ts';
 import { statusCommand } from '../../src/commands/status.ts';
 import { InterruptedError, ManifestError, RedisMissingError, UsageError } from '../../src/model/errors.ts';
 import { openGateway, type Passed } from '../flow/support/gateway.ts';
@@ -131,9 +132,20 @@ describe('sluice publish', () => {
     const first = io();
     const ended = publishCommand(['stopped.yaml'], place.options, first.io).catch((error: unknown) => error);
     await attaching();
+    const said = async (): Promise<string[]> => {
+      const [runs, status] = [io(), io()];
+      await runsCommand(place.options, runs.io);
+      await statusCommand(undefined, place.options, status.io);
+      return [runs.out(), status.out()];
+    };
+    for (const out of await said()) expect(out).toContain('running: 0/');
     first.stop();
     release();
     expect(await ended).toBeInstanceOf(InterruptedError);
+    const [runs, status] = await said();
+    for (const out of [runs, status])
+      expect(out).toMatch(/waits for the next `sluice publish` or `sluice start`: \d\/4/);
+    expect(status).toMatch(/^stopped@local: .*run \S+ waits for a worker$/m);
     const second = io();
     expect(await publishCommand(['stopped.yaml'], { ...place.options, json: true }, second.io)).toBe(0);
     expect(reportIn(second.out()).items.every(({ live }) => live)).toBe(true);
