@@ -11,3 +11,7 @@ export const sweepFolder = async (folder: string, maxAgeMs: number, isSpent = (_
     if (isOld || isSpent(name)) await rm(path, { force: true });
   }
 };
+
+/** Removes what attempts under a label left in a folder, and what is older than a day. */
+export const sweepAttempts = (folder: string, label: string): Promise<void> =>
+  sweepFolder(folder, 24 * 3600 * 1000, (name) => name.startsWith(`${label}.`));

@@ -11,9 +11,9 @@ import { fingerprintFile } from '../../sources/drop/fingerprint.ts';
 import { shown } from '../../sources/fetch/policy.ts';
 import { checkTable, type SoundTable } from '../../tables/check.ts';
 import { type Prepared, removePreparedFile } from '../../tables/transform/prepare.ts';
-import { sweepPrepared } from '../../tables/transform/sweep-prepared.ts';
 import { isSmall } from '../../util/file-calls.ts';
 import { plural } from '../../util/plural.ts';
+import { sweepAttempts } from '../../util/sweep.ts';
 import { mostListed } from '../compare/change-log.ts';
 import {
   fetchedFileOf,
@@ -146,7 +146,7 @@ export const prepareTable: ResourceStep = async (state) => {
   const prepared = await item.step(
     { name: 'prepare', on: raw.name },
     async (signal) => {
-      await sweepPrepared(preparedDir, item.id);
+      await sweepAttempts(preparedDir, item.id);
       const { path, name } = raw;
       const tools = { ...deps.settings, signal };
       return prepareFile({ path, name, source }, { ...wish, recipe }, tools, { label: item.id, rejects });

@@ -3,6 +3,7 @@ import { rmSync, statSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import { isFullCode, missingSource, StateFullError } from '../../model/errors.ts';
 import { isConvertible, isTabular, type TableRecipe } from '../../model/recipe/recipe.ts';
+import { sweepAttempts } from '../../util/sweep.ts';
 import { beat, type CancelFlag, type Cancellable, isCancelled } from '../../util/worker-pool.ts';
 import type { CheckOptions } from '../check.ts';
 import { fixSafely } from '../fix/fix-worker.ts';
@@ -23,7 +24,6 @@ import {
   type Table,
   tooLarge,
 } from './row.ts';
-import { sweepPrepared } from './sweep-prepared.ts';
 
 export interface PrepareTask extends SourceTask {
   rejects: string;
@@ -57,7 +57,7 @@ export const prepareFile = (task: Cancellable<PrepareTask>): Promise<Answer<Made
         return { kind: 'as-is', why, ...(error.holds === 'several' && { warnings: [warning] }) };
       } finally {
         // Who cancelled has swept already.
-        if (isCancelled(task.cancelled)) await sweepPrepared(dirname(task.into), basename(task.into, '.csv'));
+        if (isCancelled(task.cancelled)) await sweepAttempts(dirname(task.into), basename(task.into, '.csv'));
       }
     },
     (error) => {

@@ -7,11 +7,11 @@ import type { TableRecipe } from '../../model/recipe/recipe.ts';
 import { Semaphore } from '../../util/concurrency.ts';
 import { isErrno, unless } from '../../util/durable.ts';
 import { makeFolder } from '../../util/make-folder.ts';
+import { sweepAttempts } from '../../util/sweep.ts';
 import { OverlongError, SilentError, WorkerPool } from '../../util/worker-pool.ts';
 import { type Answer, answered } from '../thread-answer.ts';
 import type { Made, MadeTable, PrepareTask } from './prepare-worker.ts';
 import { moduleAt } from './step/plugin.ts';
-import { sweepPrepared } from './sweep-prepared.ts';
 
 const pool = new WorkerPool<PrepareTask, Answer<Made>>({
   file: 'prepare-worker',
@@ -64,13 +64,13 @@ export const prepareTable = async (options: PrepareOptions): Promise<Prepared> =
   try {
     answer = await inPlace(task, options);
   } catch (error) {
-    await sweepPrepared(folder, attempt);
+    await sweepAttempts(folder, attempt);
     throw signal?.aborted ? error : endOfThread(error, options);
   }
   const kept = await keepRejects(rejected, rejects);
   if ('error' in answer && kept !== null) answer.error.hint += `; the bad rows are in ${kept}`;
   const isMade = 'value' in answer && answer.value.kind === 'table';
-  if (!isMade) await sweepPrepared(folder, attempt);
+  if (!isMade) await sweepAttempts(folder, attempt);
   const made = answered(answer);
   return made.kind === 'table' ? { ...made, path: into, rejects: kept } : made;
 };

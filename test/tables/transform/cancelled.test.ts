@@ -5,7 +5,7 @@ import { gzipSync } from 'node:zlib';
 import { expect, it, vi } from 'vitest';
 import { recipeOf } from '../../../src/sources/gather/dataset-wish.ts';
 import type { PrepareTask } from '../../../src/tables/transform/prepare-worker.ts';
-import { sweepPrepared } from '../../../src/tables/transform/sweep-prepared.ts';
+import { sweepAttempts } from '../../../src/util/sweep.ts';
 import { WorkerPool } from '../../../src/util/worker-pool.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
@@ -55,7 +55,7 @@ it('while it writes rows that are rejected', async () => {
   const { answer, cancel } = pool.start(task);
   await vi.waitFor(() => expect(existsSync(begun)).toBe(true), { timeout: 30_000 });
   cancel();
-  await sweepPrepared(folder, 'job.attempt');
+  await sweepAttempts(folder, 'job.attempt');
   writeFileSync(go, '');
   await answer;
   expect(readdirSync(folder)).toEqual([]);
