@@ -161,7 +161,7 @@ export class Ledger {
     );
     const moved = (hash: string, value: FieldWrite['value']): FieldWrite[] => [
       { hash, field: from.key, value: null },
-      ...(value ? [{ hash, field: to, value }] : []),
+      { hash, field: to, value },
     ];
     await this.#writer.write([
       ...moved(this.#keys.entries(target), JSON.stringify({ ...from, key: to, missingSince: null })),

@@ -79,6 +79,16 @@ describe('the ledger', () => {
     expect(await ledger().formerVersions('p', 'city/one/e')).toBeNull();
   });
 
+  it('knows nothing under the new key of a rename that an earlier item has left there', async () => {
+    const sent = { title: 'Gone', published: true, fields: {} };
+    await ledger().settle('p', entryOf('city/one/h', { removed: 'delete' }), { sent });
+    const entry = entryOf('city/one/i', { nid: '12' }); // adopted, so that nobody knows what was sent
+    await ledger().put('p', entry);
+    await ledger().rename('p', entry, 'city/one/h');
+    expect(await ledger().entry('p', 'city/one/h')).toEqual({ ...entry, key: 'city/one/h' });
+    expect(await ledger().sentFor('p', 'city/one/h')).toBeNull();
+  });
+
   it('takes nothing in the name of a job that another worker has', async () => {
     const gone = () => Promise.reject(new JobLostError('gone'));
     const lost = ledger().forJob({ write: gone } as unknown as JobWriter);
