@@ -179,6 +179,26 @@ describe('a row of types below the header', () => {
   });
 });
 
+describe('a note that delimiters fill up to a row', () => {
+  it.each([
+    'id,name\n1,Ann\n2,Bob\n\nThe figures are estimates,\n',
+    'id,name\n1,Ann\n2,Bob\n,\nThe figures are estimates,\n',
+    'id,name\n1,Ann\n2,Bob\n(2 rows affected),\n',
+    'id,name\n1,Ann\n2,Bob\n2 rows selected.,\n',
+  ])('is found: %j', async (content) => {
+    const { findings } = await inspectTable(fileOf(content));
+    expect(findings.map(({ kind }) => kind)).toContain('footer');
+  });
+
+  it.each([
+    'name,n\nUlm,1\n\nBonn,\n',
+    'name,n\nThe town of Ulm and others,1\nThe town of Bonn and others,\n',
+    'name,n\n2 rows of trees,1\n3 rows of trees,\n',
+  ])('may be a record: %j', async (content) => {
+    expect((await inspectTable(fileOf(content))).verdict).toBe('sound');
+  });
+});
+
 describe('an error message below the last row', () => {
   it.each([
     'id,name,n\n1,Ann,5\n2,Bob,6\nWarning: Division by zero in /srv/export.php on line 12,,\n',

@@ -11,7 +11,7 @@ const mostNotes = 20;
 /** How notes begin, but not rows: such a word and a colon, an asterisk, a number in brackets; or as a program reports that it failed. */
 const noteStarts = [
   /^(?:(?:data )?(?:sources?|notes?|remarks?|footnotes?|legend|disclaimer|updated|last updated?|as of|quellen?|datenquelle|hinweise?|anmerkung(?:en)?|bemerkung|stand|fuentes?|notas?|fontes?|nota bene|bron(?:nen)?|opmerking|källa|kilde|lähde|zdroj|źródło|forrás|kaynak|remarques?|légende|fonte) ?: |\*+ ?\p{L}|\(?\d\) |©)/iu,
-  /^(?:php )?(?:(?:(?:fatal |parse |query |internal )?error|uncaught [\w.]+|[\w.]*exception|ora-\d+) ?: |(?:warning|notice|deprecated) ?: .* on line \d|error \d+ \(|sqlstate|traceback \(most)/i,
+  /^(?:php )?(?:(?:(?:fatal |parse |query |internal )?error|uncaught [\w.]+|[\w.]*exception|ora-\d+) ?: |(?:warning|notice|deprecated) ?: .* on line \d|\(\d+ rows?[ )]|\d+ rows? (?:selected|affected)|error \d+ \(|sqlstate|traceback \(most)/i,
 ];
 
 export const isNoteStart = (text: string): boolean => noteStarts.some((start) => start.test(text));
@@ -78,11 +78,11 @@ export const raggedRows = (scanner: CellScanner, findings: Findings, width: numb
   };
 };
 
-/** What is known of padded notes since the last other row; `isApart`: an empty row is above the first of them. */
+/** What is known of padded notes since the last other row; `isApart`: an empty row is above them; `areLong`: that or a blank line. */
 const nothing = () => ({ notes: [] as FoundAt[], count: 0, isApart: false, areMarked: true, areLong: true });
 
 /** Collects rows with one value or none at the end of the table, which may be notes; another row resets it. */
-export const paddedNotes = (scanner: CellScanner) => {
+export const paddedNotes = (scanner: CellScanner, isBelowBlank: (row: number) => boolean) => {
   let tail = nothing();
   /** True when the table has such rows among the others. */
   let isUsual = false;
@@ -94,11 +94,12 @@ export const paddedNotes = (scanner: CellScanner) => {
       }
       const first = scanner.firstCell(row);
       const [start, stop] = [scanner.starts[first] ?? 0, scanner.ends[first] ?? 0];
+      if (tail.count === 0 && !tail.isApart && !isBelowBlank(row)) tail.areLong = false;
       tail.count += 1;
       if (start === stop || !isProse(scanner.marks[first] ?? 0)) tail.count = Number.POSITIVE_INFINITY;
       if (tail.count > mostNotes) return;
       const text = scanner.bytes.toString('utf8', start, Math.min(stop, start + 200));
-      if (!isNoteStart(text)) tail.areMarked = false;
+      tail.areMarked &&= isNoteStart(text);
       if (stop - start < longNote || text.split(' ').length < noteWords) tail.areLong = false;
       tail.notes.push(foundRow(scanner, row));
     },
@@ -111,7 +112,7 @@ export const paddedNotes = (scanner: CellScanner) => {
     report: (findings: Findings): number | null => {
       const { notes, count, isApart, areMarked, areLong } = tail;
       if (count === 0 || count > mostNotes) return null;
-      const isSure = areMarked || (isApart && areLong);
+      const isSure = areMarked || areLong;
       if (!isSure && (isUsual || !isApart)) return null;
       for (const at of notes) findings.add('footer', at, { looks: isSure ? 'below' : 'maybe' });
       return isSure ? (notes[0]?.line ?? null) : null;

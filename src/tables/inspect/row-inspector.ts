@@ -33,7 +33,7 @@ export const rowInspector = (scanner: CellScanner, findings: Findings, settings:
   const { width, header, rowBytes, apart } = settings;
   const kinds = new ColumnKinds(Math.min(width, mostColumns + 1));
   const ragged = raggedRows(scanner, findings, width);
-  const padded = paddedNotes(scanner);
+  const padded = paddedNotes(scanner, (row) => isApart(row));
   const names = secondHeaders(scanner, header);
   let rows = 0;
   /** The last row: how many of its cells hold something, its line, and whether it reads like a note, one cut by delimiters, or a sum. */
