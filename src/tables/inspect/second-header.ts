@@ -65,8 +65,11 @@ export const secondHeaders = (scanner: CellScanner, header: Buffer) => {
     report: (findings: Findings, factsOf: (column: number) => ColumnFacts): void => {
       for (const { at, columns, isApart, isFirst, proofs } of rows) {
         const [most, fewest] = [isApart ? mostTables : 1, isApart || isFirst ? 1 : fewestValues];
-        const broken = columns.filter((column) => isBroken(factsOf(column), most, fewest)).length;
-        if (broken >= proofs) findings.add('second-header', at, { isApart, isFirst });
+        // A column of values, so many at least, but for so few texts.
+        const isBroken = ({ texts, values }: ColumnFacts): boolean =>
+          texts > 0 && texts <= most && values >= Math.max(texts, fewest);
+        if (columns.map(factsOf).filter(isBroken).length >= proofs)
+          findings.add('second-header', at, { isApart, isFirst });
       }
     },
   };
@@ -74,7 +77,3 @@ export const secondHeaders = (scanner: CellScanner, header: Buffer) => {
 
 /** One file holds at most so many tables; a column has at least so many values for a text amid them to be a name. */
 const [mostTables, fewestValues] = [4, 3];
-
-/** True for a column of values, so many at least, but for so few texts. */
-const isBroken = ({ texts, values }: ColumnFacts, most: number, fewest: number): boolean =>
-  texts > 0 && texts <= most && values >= Math.max(texts, fewest);
