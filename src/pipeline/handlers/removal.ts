@@ -4,6 +4,7 @@ import type { LedgerEntry } from '../../model/ledger-entry.ts';
 import type { RemovalMode } from '../../model/policy.ts';
 import type { ItemAction } from '../../model/report.ts';
 import type { NodeWish } from '../compare/node.ts';
+import { brokenFile } from '../compare/prove.ts';
 import { oneAtATime } from './datastore-import.ts';
 import { type Located, locateNode, type NodeTarget, unknownNode } from './node-locate.ts';
 import { updatePatiently } from './node-write.ts';
@@ -19,14 +20,14 @@ export const removeNode = async (target: NodeTarget, wish: NodeWish, entry: Ledg
     found = located.entry;
     if (found.nid === null) await item.note('nothing left to remove');
     else {
-      const label = { name: how, on: `node ${found.nid}`, writes: true };
       const remove = (signal: AbortSignal) => takeDown(target, located, how, signal);
-      await item.step(label, remove, () => actionOf[how]);
+      await item.step({ name: how, on: `node ${found.nid}`, writes: true }, remove, () => actionOf[how]);
     }
     if (found.nid !== null || how === 'delete') await item.did(actionOf[how]);
   }
   const removed: LedgerEntry = {
     ...(how === 'delete' ? unknownNode(found) : found),
+    ...(found.pending?.what === 'attach' && brokenFile), // nobody knows which file the node has
     refused: entry.refused?.guard === undefined ? entry.refused : null,
     version: null,
     metadataFingerprint: null,
@@ -57,8 +58,6 @@ const takeDown = async (target: NodeTarget, located: Located, how: RemovalMode, 
   const left = await portal.nodes.visible(nid, signal);
   if (left === null || (how !== 'delete' && left.status === '0')) return;
   const message = `${portal.name}: node ${nid} is there as before its removal, which was answered as done`;
-  const request = { method: 'GET', path: `node ${nid}`, status: 200 };
-  throw new PortalReplyError(message, request, {
-    hint: 'it is tried again; look for the reason in the log of the portal',
-  });
+  const hint = 'it is tried again; look for the reason in the log of the portal';
+  throw new PortalReplyError(message, { method: 'GET', path: `node ${nid}`, status: 200 }, { hint });
 };
