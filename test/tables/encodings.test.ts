@@ -190,6 +190,34 @@ const letterTexts = [
   'Ort,n\nSCHÜLER,1\nDÜSSELDORF,2\nNÜRNBERG,3\n',
 ];
 
+describe('bytes that an encoding does not have', () => {
+  const wide = (text: string): Buffer => Buffer.from(text, 'utf16le');
+  const marked = wide('\ufeffid,name\n1,a\n2,');
+  /** The encoding that is given, or undefined; the bytes before them, they, and the bytes behind. */
+  const cases: [given: string | undefined, before: Buffer, bad: number[], behind: Buffer][] = [
+    ['euc-jp', Buffer.from('id,name\n1,\xa4\xa2\n2,', 'latin1'), [0xff], Buffer.from('x\n')],
+    ['shift_jis', Buffer.from('id,name\n1,\x82\xa0\n2,', 'latin1'), [0xa0], Buffer.from('x\n')],
+    ['gb18030', Buffer.from('id,name\n1,\xb0\xa1\n2,', 'latin1'), [0xff], Buffer.from('x\n')],
+    ['utf-16le', wide('id,name\n1,a\n2,'), [0x3d, 0xd8], wide('x\n')],
+    [undefined, marked, [0x3d, 0xd8], wide('x\n')],
+    [undefined, Buffer.from(marked).swap16(), [0xdc, 0x3d], wide('x\n').swap16()],
+  ];
+
+  it.each(cases)('%s: are never replaced without a word', async (encoding, before, bad, behind) => {
+    const sound = await inspectTable(fileOf(Buffer.concat([before, behind])), { encoding });
+    expect(sound.verdict).toBe('mendable');
+    const faulty = await inspectTable(fileOf(Buffer.concat([before, Buffer.from(bad), behind])), { encoding });
+    expect(faulty).toMatchObject({ verdict: 'faulty', encoding: 'unknown' });
+    const hint = expect.stringContaining('bytes that are invalid in it');
+    expect(faulty.findings[0]).toMatchObject({ code: 'table-encoding', mend: null, hint });
+  });
+
+  it('are told from a character that was lost before', async () => {
+    const { verdict } = await inspectTable(fileOf(wide('\ufeffid,name\n1,\ufffd\n')));
+    expect(verdict).toBe('mendable');
+  });
+});
+
 describe('signs beyond ASCII without letters', () => {
   it.each(signTexts)('are Windows-1252 where they stand as such: %j', async (text) => {
     expect(await mended(encoderOf('windows-1252')(text))).toBe(text);

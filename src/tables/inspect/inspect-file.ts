@@ -39,11 +39,12 @@ const withEvidence = (read: Inspection, first: Inspection): Inspection => {
   return { ...read, encoding: first.encoding, findings, verdict: verdictOf(findings) };
 };
 
-/** Inspects one file; one that is certainly in another encoding than UTF-8 is read a second time, in that encoding. */
+/** Inspects one file; again in the encoding that it certainly has, or where decoding may just have lost characters. */
 export const inspectFile = (task: Cancellable<CheckTask>): Inspection => {
   const first = inspectOnce(task);
-  const { encoding } = first;
-  if (task.encoding !== undefined || encoding.startsWith('UTF-') || encodingNamed(encoding) === null) return first;
+  const isDecoded = task.encoding !== undefined || first.encoding.startsWith('UTF-16');
+  const encoding = isDecoded ? task.encoding : (encodingNamed(first.encoding) ?? 'utf-8');
+  if (isDecoded ? first.findings.every(({ kind }) => kind !== 'replaced') : encoding === 'utf-8') return first;
   try {
     return withEvidence(inspectOnce({ ...task, encoding }, true), first);
   } catch (error) {
@@ -55,7 +56,7 @@ export const inspectFile = (task: Cancellable<CheckTask>): Inspection => {
 const undecided = (first: Inspection): Inspection => {
   const hint = `the file begins like ${first.encoding}, but contains bytes that are invalid in it; save it again as UTF-8 in the program that created it`;
   const findings = first.findings.map((finding) =>
-    finding.kind === 'other-encoding' ? { ...finding, hint, mend: null } : finding,
+    finding.code === 'table-encoding' ? { ...finding, hint, mend: null } : finding,
   );
   return { ...first, encoding: 'unknown', findings, verdict: verdictOf(findings) };
 };
