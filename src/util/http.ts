@@ -56,13 +56,7 @@ export const networkFaults = {
   'handshake-failed': ['EPROTO', 'ERR_SSL'],
   'too-long': ['UND_ERR_RES_EXCEEDED_MAX_SIZE'],
   'too-slow': ['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT'],
-  // Two lengths that differ, too: a body that ends early is a connection that broke.
-  'bad-http': [
-    'HTTPParserError',
-    'UND_ERR_HEADERS_OVERFLOW',
-    'UND_ERR_RES_CONTENT_LENGTH_MISMATCH',
-    'UND_ERR_INVALID_ARG',
-  ],
+  'bad-http': ['HTTPParserError', 'UND_ERR_HEADERS_OVERFLOW', 'UND_ERR_INVALID_ARG'],
   'no-reply': [''],
 } as const satisfies Record<string, readonly string[]>;
 
@@ -86,7 +80,8 @@ const innermostFault = (error: unknown): { code: string; message: string } => {
   if (!(error instanceof Error)) return { code: '', message: String(error) };
   const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
   if (code === '' && error.cause instanceof Error) return innermostFault(error.cause);
-  // undici's parser has no codes, and answers of status 1xx are connections that broke to it.
+  // undici's parser has no codes. A body that is cut off is invalid to it, and answers of status 1xx are connections that broke.
+  if (error.message.endsWith('(Invalid EOF state)')) return { code: 'UND_ERR_SOCKET', message: 'other side closed' };
   const isBadHttp = error.name === 'HTTPParserError' || /^bad (?:upgrade|response)$/.test(error.message);
   if (isBadHttp) return { code: 'HTTPParserError', message: badHttpWords(error.message) };
   // OpenSSL's messages name its own source files.

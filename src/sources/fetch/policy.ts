@@ -139,7 +139,7 @@ const words: Record<string, string> = {
   UND_ERR_HEADERS_TIMEOUT: 'no response in time',
   UND_ERR_BODY_TIMEOUT: 'the response stalled',
   UND_ERR_HEADERS_OVERFLOW: 'the headers of its answer are too long',
-  UND_ERR_RES_CONTENT_LENGTH_MISMATCH: 'its answer states two lengths',
+  UND_ERR_RES_CONTENT_LENGTH_MISMATCH: 'its answer broke off, or states two lengths',
   Z_BUF_ERROR: 'its compressed content is truncated',
   Z_DATA_ERROR: 'its compressed content is corrupt',
   ERR_STREAM_PREMATURE_CLOSE: 'connection reset',

@@ -20,8 +20,6 @@ const broken: [what: string, answer: string][] = [
   ['a control character', head('X: a\u0001b', 'Content-Length: 3')],
   ['a length in words', head('Content-Length: five')],
   ['a negative length', head('Content-Length: -3')],
-  ['two lengths', head('Content-Length: 3', 'Content-Length: 4')],
-  ['length and chunks', head('Content-Length: 3', 'Transfer-Encoding: chunked')],
   ['a bad chunk size', head('Transfer-Encoding: chunked', '', 'zz')],
   ['headers beyond the limit', head(`X: ${'a'.repeat(40_000)}`)],
   ['no status', 'HTTP/1.1 abc OK\r\n\r\n'],
@@ -30,11 +28,19 @@ const broken: [what: string, answer: string][] = [
   ['a switch of protocols', 'HTTP/1.1 101 Switching\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n'],
 ];
 
+const chunks = 'HTTP/1.1 200 OK\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n';
+
 const gone: [what: string, answer: string][] = [
   ['nothing at all', ''],
   ['half a head', 'HTTP/1.1 200 OK\r\nContent-Le'],
   ['half a body', head('Content-Length: 9')],
   ['half a chunk', head('Transfer-Encoding: chunked', '', '9')],
+  ['half a body, and closes', head('Connection: close', 'Content-Length: 9')],
+  ['half a chunk, and closes', `${chunks}9\r\na,b`],
+  ['chunks without an end, and closes', `${chunks}3\r\na,b\r\n`],
+  // Not to be told from half a body.
+  ['two lengths', head('Content-Length: 3', 'Content-Length: 4')],
+  ['length and chunks', head('Content-Length: 3', 'Transfer-Encoding: chunked')],
 ];
 
 const failureAt = async (address: string): Promise<SluiceError> => {
@@ -90,6 +96,12 @@ describe('a portal', () => {
     const error = await failureFrom(openForTest(url).nodes.list({}, calm));
     expect(error).toMatchObject({ code: 'portal-not-api', retryable: false });
     expect(error).toHaveProperty('message', expect.stringContaining('portal city: '));
+  });
+
+  it.each(gone)('that sends %s is tried again', async (_, answer) => {
+    const url = `http://${await startRaw(answer)}`;
+    const error = await failureFrom(openForTest(url).nodes.list({}, calm));
+    expect(error).toMatchObject({ code: 'portal-unreachable', retryable: true });
   });
 
   it('at an https address that speaks plain HTTP is told to be that', async () => {
