@@ -87,8 +87,8 @@ export class Nodes {
   async read(nid: string, signal: AbortSignal): Promise<PortalNode> {
     const call = { action: 'read node', method: 'GET', path: paths.node(nid) } as const;
     // One that is answered in the place of another would be written to.
-    const own = portalNodeSchema.refine((each) => each.nid === nid);
-    const node = await this.caller.body(call, own, `node ${nid}`, signal);
+    const isOwn = (node: PortalNode) => node.nid === nid;
+    const node = await this.caller.body(call, portalNodeSchema, `node ${nid}`, signal, isOwn);
     this.dialect.noteRead(node);
     return node;
   }

@@ -246,9 +246,9 @@ export class Caller {
     return this.session.saves.run(send, (error) => error instanceof PortalBusyError, signal);
   }
 
-  /** The checked body of a reply; `expected` names it. */
-  async body<T>(call: Call, schema: z.ZodType<T>, expected: string, signal: AbortSignal): Promise<T> {
-    return bodyOf(await this.call(call, signal), schema, this.portal, expected);
+  /** The checked body of a reply, `expected`, where it is one that `fits`. */
+  async body<T>(call: Call, schema: z.ZodType<T>, expected: string, signal: AbortSignal, fits?: (body: T) => boolean) {
+    return bodyOf(await this.call(call, signal), schema, this.portal, expected, fits);
   }
 
   /** The text of a reply to what is answered with little, `expected`, and never with a page. */
