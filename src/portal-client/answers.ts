@@ -74,9 +74,9 @@ interface Row {
 const conditions = {
   'an HTML page': ({ text }) => isHtmlPage(text),
   'no message': ({ text }, _portal, words) =>
-    isHtmlPage(text) || /^(?:internal server error)?(?: ?:? ?an error occurred\.?)?$/i.test(words),
+    isHtmlPage(text) || /^(?:internal server error)?(?: ?:? ?an error occurred\.?)?$/i.test(words()),
   'an HTML page or `Could not find …`': ({ text }, _portal, words) =>
-    isHtmlPage(text) || /could not find (?:resource|the controller)/.test(words),
+    isHtmlPage(text) || /could not find (?:resource|the controller)/.test(words()),
   '`form_errors`': ({ text }) => formErrorFields(text).length > 0,
   'to a read': ({ method }) => method === 'GET',
   'in a session': (_reply, { user }) => user !== null,
@@ -87,7 +87,7 @@ const conditions = {
   // A name that begins with its dot has no ending.
   'for a name that portals accept': (_reply, { upload = '' }) => usualExtensions.includes(extensionOf(upload.slice(1))),
   'naming the node': (reply) => namesNode(reply),
-} as const satisfies Record<string, (reply: Reply, portal: PortalFacts, words: string) => boolean>;
+} as const satisfies Record<string, (reply: Reply, portal: PortalFacts, words: () => string) => boolean>;
 
 type Condition = keyof typeof conditions;
 
@@ -360,7 +360,8 @@ const rows = Object.entries(answers) as [Situation, Row][]; // its own keys
 
 /** The situation that a reply shows; of status 2xx are replies that a caller cannot use. */
 export const situationOf = (reply: Reply, portal: PortalFacts): Situation => {
-  const words = allWordsOf(reply).toLowerCase();
+  let known: string | undefined; // few replies are told by their words
+  const words = () => (known ??= allWordsOf(reply).toLowerCase());
   return rows.find(([, row]) => fits(row, reply, portal, words))?.[0] ?? 'unknown';
 };
 
@@ -380,10 +381,10 @@ export const searchFault = (error: unknown): Situation | null => {
 export const isAnswer = (error: unknown, ...situations: Situation[]): error is errors.PortalError =>
   error instanceof errors.PortalError && situations.some((each) => each === error.request.situation);
 
-const fits = (row: Row, reply: Reply, portal: PortalFacts, words: string): boolean =>
+const fits = (row: Row, reply: Reply, portal: PortalFacts, words: () => string): boolean =>
   (row.status?.some((each) => each === reply.status || each === Math.floor(reply.status / 100)) ?? false) &&
   (row.on?.includes(targetKind(reply)) ?? true) &&
-  (row.says?.some((text) => words.includes(filledIn(text, portal))) ?? true) &&
+  (row.says?.some((text) => words().includes(filledIn(text, portal))) ?? true) &&
   (row.when?.every((condition) => conditions[condition](reply, portal, words)) ?? true);
 
 /** Without a user no answer can name it. */
