@@ -58,14 +58,16 @@ export const exchangeText = async (
   options: Dispatcher.RequestOptions,
   { signal, maxBytes, memory, total }: Patience,
 ): Promise<TextReply> => {
-  const late = new AbortController();
-  const timer = setTimeout(() => late.abort(total.error()), total.ms);
-  const ending = AbortSignal.any([signal, late.signal]);
+  const ends = new AbortController(); // a combined signal costs as much as the rest of the exchange
+  const onAbort = () => ends.abort(signal.reason);
+  if (signal.aborted) onAbort();
+  signal.addEventListener('abort', onAbort, { once: true });
+  const timer = setTimeout(() => ends.abort(total.error()), total.ms);
   const chunks: Buffer[] = [];
   let bytes = 0;
   try {
     // A request that waits in the pool does not end with its signal.
-    const reply = await abortable(pool.request({ ...options, signal: ending }), ending);
+    const reply = await abortable(pool.request({ ...options, signal: ends.signal }), ends.signal);
     for await (const chunk of reply.body as AsyncIterable<Buffer>) {
       bytes += chunk.length;
       if (!memory.take(chunk.length)) throw tooLong('all replies at once are too large');
@@ -78,6 +80,7 @@ export const exchangeText = async (
     return { status: reply.statusCode, reason: reply.statusText, headers: headersAsText(reply.headers), text };
   } finally {
     clearTimeout(timer);
+    signal.removeEventListener('abort', onAbort);
     memory.giveBack(bytes);
   }
 };
