@@ -1,5 +1,5 @@
 // The session with one portal: login on demand, its cookies, shared by all calls, renewed once when the portal forgets it.
-import { CookieJar } from 'tough-cookie';
+import { type Cookie, CookieJar, pathMatch } from 'tough-cookie';
 import type { z } from 'zod';
 import { paths } from '../dataset-api/paths.ts';
 import { PortalBusyError, PortalLoginError, PortalRefusedError, PortalUnreachableError } from '../model/errors.ts';
@@ -339,9 +339,13 @@ const credentialsHint =
 class Cookies {
   private readonly jar = new CookieJar(undefined, { rejectPublicSuffixes: false, looseMode: true });
   private readonly url: string;
+  private readonly basePath: string;
+  /** All that the portal gets, on whatever path; to ask the jar takes longer than the rest of a request. */
+  private all: Cookie[] = [];
 
   constructor(url: string) {
     this.url = url;
+    this.basePath = new URL(url).pathname.replace(/\/$/, '');
   }
 
   /** Stores the `Set-Cookie` headers of a reply to `path`; those that are unreadable, or that no header takes, are ignored. */
@@ -349,6 +353,7 @@ class Cookies {
     if (setCookie === undefined) return;
     for (const line of [setCookie].flat().filter((each) => /^[\t\x20-\x7e]*$/.test(each)))
       this.jar.setCookieSync(line, this.url + path, { ignoreError: true });
+    this.all = this.jar.getCookiesSync(this.url, { allPaths: true, expire: false });
   }
 
   /** Adds the session cookie by name where the login names it in its body only (spec 5). */
@@ -360,11 +365,15 @@ class Cookies {
 
   /** The `Cookie` header for a request to `path`, '' when there is nothing to send. */
   header(path: string): string {
-    return this.jar.getCookieStringSync(this.url + path);
+    const [pathname = '', now] = [(this.basePath + path).split('?')[0], Date.now()];
+    const sent = this.all.filter(
+      (each) => pathMatch(pathname, each.path ?? '/') && (each.expiryTime() ?? Infinity) > now,
+    );
+    return sent.map((each) => each.cookieString()).join('; ');
   }
 
   /** The values of all cookies, to keep them out of messages. */
   values(): string[] {
-    return this.jar.getCookiesSync(`${this.url}/`, { allPaths: true, expire: false }).map((cookie) => cookie.value);
+    return this.all.map(({ value }) => value);
   }
 }
