@@ -66,6 +66,7 @@ export class JobJournal implements JobWriter {
   readonly lease: JobLease;
   readonly #queues: Queues;
   #lines: Write[] = [];
+  #isSaved = true;
   /** Of each field and member the newest write counts. */
   readonly #writes = new Map<string, Write>();
   /** Fields as they were written or read last; of those that are forgotten, the value is asked for again. */
@@ -83,7 +84,7 @@ export class JobJournal implements JobWriter {
 
   save(data: object): void {
     this.job.data = data;
-    this.#buffer([this.#jobKey, 'job', 'data', JSON.stringify(data)]);
+    this.#isSaved = false;
     this.#gather();
   }
 
@@ -110,7 +111,7 @@ export class JobJournal implements JobWriter {
 
   async catchUp(): Promise<void> {
     await this.#sending;
-    if (this.#writes.size > 0 || this.#failure !== null) await this.#send();
+    if (this.#hasWrites || this.#failure !== null) await this.#send();
   }
 
   async read({ hash, field }: HashField, ask: () => Promise<Buffer | null>): Promise<FieldWrite['value']> {
@@ -127,7 +128,7 @@ export class JobJournal implements JobWriter {
   /** Resolves when everything was sent; rejects with the first failure of a delayed write. */
   async flush(): Promise<void> {
     do await this.#send();
-    while (this.#lines.length + this.#writes.size > 0);
+    while (this.#hasWrites || this.#lines.length > 0);
   }
 
   /** Forgets what was not sent yet: the job is another worker's now. */
@@ -136,6 +137,11 @@ export class JobJournal implements JobWriter {
     this.#timer = null;
     this.#lines = [];
     this.#writes.clear();
+    this.#isSaved = true;
+  }
+
+  get #hasWrites(): boolean {
+    return !this.#isSaved || this.#writes.size > 0;
   }
 
   get #jobKey(): string {
@@ -166,6 +172,7 @@ export class JobJournal implements JobWriter {
   /** After a failure no more is written: later writes build on those that are not there. */
   async #sendNow(): Promise<void> {
     const [lines, writes] = [this.#lines, [...this.#writes.values()]];
+    if (!this.#isSaved) writes.push([this.#jobKey, 'job', 'data', JSON.stringify(this.job.data)]);
     this.drop();
     if (this.#failure !== null) throw this.#failure;
     try {
