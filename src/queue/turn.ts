@@ -91,6 +91,7 @@ export class Turn implements JobContext {
   readonly #lost: AbortSignal;
   /** Aborted when a step must not begin, or must end. */
   readonly #stopsStep: AbortSignal;
+  readonly #logKeys = new Map<string, string>();
   #endAlone: () => void = () => undefined;
 
   constructor(parts: TurnParts, of: TurnOf) {
@@ -110,7 +111,7 @@ export class Turn implements JobContext {
     // Between its steps, a job of the run itself needs nothing of the portal.
     this.signal = this.#isOfRun ? AbortSignal.any(stops) : this.#stopsStep;
     this.writer = new JobJournal(job, parts.queues, this.#lease());
-    this.log = this.#logOf('key' in data ? data.key : '');
+    this.log = parts.log.child(this.#about('key' in data ? data.key : ''));
     ({ step: this.step, note: this.note } = this.#stepLog(''));
   }
 
@@ -285,17 +286,23 @@ export class Turn implements JobContext {
     });
   }
 
-  /** What the log says of an item, or with '' of the job. */
-  #logOf(key: string): Log {
+  /** What lines of the log say of an item, or with '' of the job. */
+  #about(key: string): object {
     const { kind, portal } = this.data;
-    return this.#parts.log.child({ jobId: this.id, kind, portal, runId: this.#runId, ...(key === '' ? {} : { key }) });
+    return { jobId: this.id, kind, portal, runId: this.#runId, ...(key === '' ? {} : { key }) };
   }
 
   /** Adds a line to the log of an item, or with '' of the job. */
   #line(key: string, text: string): void {
+    this.writer.line(text, this.#logKeys.get(key) ?? this.#logKey(key));
+  }
+
+  #logKey(key: string): string | undefined {
     const runId = this.#runId;
-    if (runId === undefined || (key === '' && !this.#isOfRun)) this.writer.line(text);
-    else this.writer.line(text, this.#parts.logKey(key === '' ? runId : itemId(runId, key)));
+    if (runId === undefined || (key === '' && !this.#isOfRun)) return undefined;
+    const made = this.#parts.logKey(key === '' ? runId : itemId(runId, key));
+    this.#logKeys.set(key, made);
+    return made;
   }
 
   #save(trace: Trace): void {
@@ -319,7 +326,7 @@ export class Turn implements JobContext {
   #stepLog(key: string): StepLog {
     return {
       note: async (line) => {
-        this.#logOf(key).info({ action: 'note' }, line);
+        this.#parts.log.info({ ...this.#about(key), action: 'note' }, line);
         this.#line(key, line);
       },
       step: async (label, work, format) => {
@@ -355,7 +362,7 @@ export class Turn implements JobContext {
     const before = this.#trace.steps[key];
     const end = (facts: object, line: string, text: string): void => {
       const ms = Math.round(performance.now() - begun);
-      this.#logOf(key).info({ action: name, on, ms, ...facts }, line);
+      this.#parts.log.info({ ...this.#about(key), action: name, on, ms, ...facts }, line);
       this.#line(key, `${name} ${on}: ${text} (${ms} ms)`);
     };
     this.#enter(key, name, since);
@@ -382,8 +389,10 @@ export class Turn implements JobContext {
   }
 }
 
-const without = <T>(of: Readonly<Record<string, T>>, key: string): Record<string, T> =>
-  Object.fromEntries(Object.entries(of).filter(([each]) => each !== key));
+const without = <T>(of: Readonly<Record<string, T>>, key: string): Record<string, T> => {
+  const { [key]: _, ...others } = of;
+  return others;
+};
 
 /** A pause aborts what goes on between two steps with it. */
 const isGiveBack = (error: unknown): boolean =>
