@@ -11,6 +11,8 @@ import { defined } from '../../util/json.ts';
 /** A hash is trusted without reading again when it was made at least this long (ms) after the file last changed. */
 const quietMs = 2000;
 
+const chunkBytes = 256 * 1024;
+
 /** The stat facts of a fingerprint; equal facts of a file that was quiet for {@link quietMs} mean equal bytes. */
 export type StatFacts = Pick<SourceFingerprint, 'bytes' | 'mtimeNs' | 'ctimeNs' | 'ino'>;
 
@@ -63,14 +65,16 @@ const statRegular = async (path: string): Promise<StatFacts> => {
 /** Of the first `bytes` bytes, or of all when there are fewer, with the facts of the file that was read. */
 const contentOf = async (path: string, bytes: number, signal: AbortSignal | undefined) => {
   const hash = createHash('sha256');
-  let kind: string | null | undefined;
+  let kind: string | null = null;
   try {
     await using file = await open(path, readFlags);
-    const chunks = bytes === 0 ? [] : file.createReadStream({ start: 0, end: bytes - 1, autoClose: false });
-    for await (const chunk of chunks) {
+    const chunk = Buffer.allocUnsafe(Math.min(bytes, chunkBytes));
+    for (let [at, read] = [0, 0]; at < bytes; at += read) {
       signal?.throwIfAborted();
-      if (kind === undefined) kind = kindOfBytes(chunk);
-      hash.update(chunk);
+      read = (await file.read(chunk, 0, Math.min(chunk.length, bytes - at), at)).bytesRead;
+      if (read === 0) break;
+      if (at === 0) kind = kindOfBytes(chunk.subarray(0, read));
+      hash.update(chunk.subarray(0, read));
     }
     const content = { sha256: hash.digest('hex'), ...defined({ kind: kind ?? undefined }) };
     return { content, read: factsOf(await file.stat({ bigint: true })) };
