@@ -92,14 +92,20 @@ const unpackedKind = (start: Buffer): string | null => {
 /** Least share of lines that have as many delimiters as the first one, in text that is a table. */
 const leastShare = 0.9;
 
+const countOf = (mark: string, row: string): number => {
+  let count = 0;
+  for (let at = row.indexOf(mark); at >= 0; at = row.indexOf(mark, at + 1)) count += 1;
+  return count;
+};
+
 const kindOfText = (text: string, isWhole: boolean): string | null => {
   if (text.includes('\0')) return null;
   const lines = text.replace(/"(?:[^"]|"")*"/g, '').split(/\r\n?|\n/);
-  const rows = (isWhole ? lines : lines.slice(0, -1)).filter((line) => line.trim() !== '');
-  if (rows.length < 2) return null;
+  const [first = '', ...others] = (isWhole ? lines : lines.slice(0, -1)).filter((line) => line.trim() !== '');
+  if (others.length === 0) return null;
   const divides = (mark: string): boolean => {
-    const [first = 0, ...others] = rows.map((row) => row.split(mark).length);
-    return first > 1 && others.filter((count) => count === first).length >= others.length * leastShare;
+    const marks = countOf(mark, first);
+    return marks > 0 && others.filter((row) => countOf(mark, row) === marks).length >= others.length * leastShare;
   };
   return divides('\t') ? 'tsv' : [',', ';', '|'].some(divides) ? 'csv' : null;
 };
