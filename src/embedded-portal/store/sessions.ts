@@ -33,20 +33,32 @@ export const hashOf = (secret: string): Buffer => hash('sha256', secret, 'buffer
 
 /** Opens the session table. Ids are stored hashed, tokens are computed. What changes something is to be called inside a write. */
 export const openSessions = (db: DatabaseSync) => {
-  const { row, value, insert, run } = statementsOf(db);
+  const { row, value, insert, run: write } = statementsOf(db);
+  /** Sessions as they were read last; forgotten with every change. */
+  const known = new Map<string, Session>();
+  const run = (...args: Parameters<typeof write>) => {
+    known.clear();
+    write(...args);
+  };
   const secret = String(value<string>`SELECT value FROM setting WHERE name = 'key'`);
   const tokenOf = (id: string): string => createHmac('sha256', secret).update(id).digest('base64url');
+  const read = (id: string): Session | null => {
+    const found = row<Pick<Session, 'uid' | 'created' | 'seen'>>`SELECT uid, created, seen FROM session
+      WHERE id = ${hashOf(id)}`;
+    if (found === null) return null;
+    const session = { id, token: tokenOf(id), ...found };
+    known.set(id, session);
+    return session;
+  };
   return {
     /** The session of a cookie value, or null when it is unknown or expired. `now` in Unix seconds. */
     find: (id: string, now: number): Session | null => {
-      const known = row<Pick<Session, 'uid' | 'created' | 'seen'>>`SELECT uid, created, seen FROM session
-        WHERE id = ${hashOf(id)}`;
-      if (known === null || known.seen + idleSeconds < now || known.created + longestSeconds < now) return null;
-      return { id, token: tokenOf(id), ...known };
+      const found = known.get(id) ?? read(id);
+      return found && found.seen + idleSeconds >= now && found.created + longestSeconds >= now ? found : null;
     },
     /** True when "last seen" is old enough to be written again with `touch`. */
     isDue: ({ seen }: Session, now: number): boolean => seen + seenEvery < now,
-    touch: ({ id }: Session, now: number): void => void run`UPDATE session SET seen = ${now} WHERE id = ${hashOf(id)}`,
+    touch: ({ id }: Session, now: number): void => run`UPDATE session SET seen = ${now} WHERE id = ${hashOf(id)}`,
     /** Starts a session with a new id and drops expired ones. */
     start: (uid: number, now: number): { id: string; token: string } => {
       run`DELETE FROM session WHERE seen < ${now - idleSeconds} OR created < ${now - longestSeconds}`;
@@ -54,7 +66,7 @@ export const openSessions = (db: DatabaseSync) => {
       insert('session', { id: hashOf(id), uid, created: now, seen: now });
       return { id, token: tokenOf(id) };
     },
-    end: ({ id }: Session): void => void run`DELETE FROM session WHERE id = ${hashOf(id)}`,
-    endAll: (uid: number | null = null): void => void run`DELETE FROM session WHERE uid = coalesce(${uid}, uid)`,
+    end: ({ id }: Session): void => run`DELETE FROM session WHERE id = ${hashOf(id)}`,
+    endAll: (uid: number | null = null): void => run`DELETE FROM session WHERE uid = coalesce(${uid}, uid)`,
   };
 };
