@@ -26,7 +26,7 @@ export const statementsOf = (db: DatabaseSync) => {
     const { names, found } = read(sql, values);
     return found.map((values) => {
       const row: Record<string, SQLOutputValue | undefined> = {};
-      for (const [at, name] of names.entries()) row[name] = values[at];
+      for (let at = 0; at < names.length; at++) row[names[at] ?? ''] = values[at];
       return row as Row;
     });
   };
