@@ -12,11 +12,7 @@ const maxBackoffMs = 15 * 60_000;
 const drainMs = 5000;
 
 /** Milliseconds: pause before the second attempt (doubled each time), lock of a delivery, check for dead workers. */
-interface NoticeSettings {
-  backoffMs: number;
-  lockMs: number;
-  stalledCheckMs: number;
-}
+type NoticeSettings = Record<'backoffMs' | 'lockMs' | 'stalledCheckMs', number>;
 
 export const noticeQueue = (queues: Queues, { backoffMs, lockMs, stalledCheckMs }: NoticeSettings, log: Log) => {
   let working: { worker: Worker; stop: AbortController } | null = null;

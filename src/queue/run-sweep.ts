@@ -1,10 +1,8 @@
 // Looks at every open run now and then: advances those whose last job was killed, repairs or ends those that cannot move.
 import type { Job } from 'bullmq';
-import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { closeId } from '../model/job.ts';
-import type { Log } from '../model/log.ts';
-import { type RedisKeys, type Target, targetName } from '../model/redis-keys.ts';
+import { type Target, targetName } from '../model/redis-keys.ts';
 import { entriesOf, membersOf } from '../state/redis/fields.ts';
 import type { StuckRun } from '../state/run-phase.ts';
 import type { Runs } from '../state/runs.ts';
@@ -12,22 +10,18 @@ import { repeat } from '../util/concurrency.ts';
 import { nextStep, type RunState, type Step } from './advance.ts';
 import type { Advancer } from './advancer.ts';
 import type { Asked, RunGate } from './gate.ts';
-import type { PortalPauses } from './pause.ts';
+import type { BreakerParts } from './pause.ts';
 import type { Queues } from './queues.ts';
 
-interface RunSweepParts {
-  redis: Redis;
-  keys: RedisKeys;
+interface RunSweepParts extends Pick<BreakerParts, 'redis' | 'keys' | 'pauses' | 'log'> {
   queues: Queues;
   gate: RunGate;
   runs: Runs;
-  pauses: PortalPauses;
   advancer: Advancer;
   /** Portals that this process works for; the others' runs may wait for a worker. */
   portals: string[];
   /** How long a run may be without progress, milliseconds. */
   stuckMs: number;
-  log: Log;
 }
 
 /** A run whose gate was taken by a process that was killed before it added the job continues as soon. */

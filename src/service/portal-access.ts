@@ -5,6 +5,7 @@ import type { PortalServerOptions } from '../embedded-portal/portal-server.ts';
 import type { PortalSupervisor } from '../embedded-portal/supervisor.ts';
 import type { Log } from '../model/log.ts';
 import { Portal, type PortalHooks } from '../portal-client/client.ts';
+import type { PortalSettings } from '../portal-client/settings.ts';
 import { defined } from '../util/json.ts';
 
 /** The embedded portal is loaded only where one is served: a worker for remote portals stays small. */
@@ -38,11 +39,7 @@ export const embeddedPortal = async (
 
 type Hooks = (url: string) => Promise<Partial<PortalHooks>>;
 
-interface Reached {
-  username: string;
-  password: string;
-  url: string;
-}
+type Reached = Pick<PortalSettings, 'username' | 'password' | 'url'>;
 
 /** Opens the portals of a configuration, each once; needs no queue. */
 export const portalAccess = (config: Config, log: Log) => {

@@ -1,11 +1,9 @@
 // Gathers the source of a manifest: its wishes, and the dropped files behind them.
 import { join } from 'node:path';
-import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { isPassing } from '../model/item-state.ts';
 import type { RunRequest } from '../model/job.ts';
 import { isChangeLog, resourceKey } from '../model/key.ts';
-import type { RedisKeys } from '../model/redis-keys.ts';
 import { type Reason, reasonSchema, saidOf } from '../model/report.ts';
 import type { ResourceWish } from '../model/wish.ts';
 import type { Gathered } from '../pipeline/handlers/deps.ts';
@@ -24,6 +22,7 @@ import { gatherSource, type SourceTools } from '../sources/source-kinds.ts';
 import { WishList } from '../sources/wish-list.ts';
 import type { Ledger } from '../state/ledger.ts';
 import type { SettledClaim } from '../state/run-work.ts';
+import type { Connections } from './connections.ts';
 
 /**
  * The wishes of a run's manifest as it is now. A dropped file that waits for other portals is left out once its portal has
@@ -79,10 +78,7 @@ const isCancelled = (verdicts: Verdicts, portal: string): boolean => verdicts.ge
 const hasDecided = (verdicts: Verdicts, portal: string): boolean =>
   verdicts.has(portal) && !isCancelled(verdicts, portal);
 
-interface VerdictStore {
-  redis: Redis;
-  keys: RedisKeys;
-}
+type VerdictStore = Pick<Connections, 'redis' | 'keys'>;
 
 const verdictsSchema = z.record(z.string(), z.string());
 

@@ -1,6 +1,6 @@
 // Checks and fixes tables in worker threads; a small one is checked where it is asked for.
 import { stat } from 'node:fs/promises';
-import type { TableColumn } from '../model/table-history.ts';
+import type { CheckedTable, TableColumn } from '../model/table-history.ts';
 import { isSmall } from '../util/file-calls.ts';
 import type { CancelFlag } from '../util/worker-pool.ts';
 import type { FixTask } from './fix/fix-worker.ts';
@@ -13,13 +13,10 @@ import { defaultRowBytes, type GivenReading, portalDelimiter } from './scan/dial
 import { answered, inThreads } from './thread-answer.ts';
 
 /** What is known of a sound table. `sha256` is hex; `rows` leaves the header out. */
-export interface TableReport {
-  rows: number;
+export interface TableReport extends Pick<CheckedTable, 'rows' | 'bytes' | 'sha256'> {
   columns: string[];
   delimiter: string;
   bom: boolean;
-  bytes: number;
-  sha256: string;
 }
 
 export interface SoundTable extends TableReport {

@@ -21,13 +21,15 @@ import { fetchRows, goodPath } from '../compare/row-changes.ts';
 import type { HandlerDeps } from './deps.ts';
 import type { NodeTarget } from './node-locate.ts';
 
-interface LogState {
-  deps: HandlerDeps;
-  target: NodeTarget;
-  wish: ResourceWish;
-  entry: LedgerEntry;
-  /** The file as the run saw it. */
-  seen: SourceFingerprint | null;
+export interface LogState {
+  readonly deps: HandlerDeps;
+  /** Where its node is written, and for which item. */
+  readonly target: NodeTarget;
+  /** Once its file is fetched, `source` is that file on this host. */
+  readonly wish: ResourceWish;
+  readonly entry: LedgerEntry;
+  /** The file as the run saw it, to avoid hashing it again. */
+  readonly seen: SourceFingerprint | null;
 }
 
 /** Where the changes of the newest version of a table wait for the log that lists them. */

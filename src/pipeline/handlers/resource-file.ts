@@ -27,25 +27,16 @@ import {
 } from '../compare/local-file.ts';
 import { changesSince } from '../compare/row-changes.ts';
 import { isRefusedFile, isSent, wantsImport, withBytes } from '../plan/known-wish.ts';
-import { keepChanges, makeChangeLog } from './change-log.ts';
-import type { HandlerDeps } from './deps.ts';
-import type { NodeTarget } from './node-locate.ts';
+import { keepChanges, type LogState, makeChangeLog } from './change-log.ts';
 
 /** A resource in one attempt. */
-export interface ResourceState {
-  readonly deps: HandlerDeps;
-  /** Where its node is written, and for which item. */
-  readonly target: NodeTarget;
+export interface ResourceState extends LogState {
   /** Node of the dataset where resources refer to it; null where the dataset lists its resources. */
   readonly datasetNid: string | null;
   /** True: its table is proven in this attempt. False: by a later job, together with others. */
   readonly provesNow: boolean;
   /** True while the last good file is restored. */
   readonly fallsBack: boolean;
-  /** Once its file is fetched, `source` is that file on this host. */
-  readonly wish: ResourceWish;
-  /** The file as the run saw it, to avoid hashing it again. */
-  readonly seen: SourceFingerprint | null;
   /** Null before it is fetched, and for links. */
   readonly source: SourceFingerprint | null;
   /** Of wishes with a recipe. */
@@ -56,7 +47,6 @@ export interface ResourceState {
   readonly table: SoundTable | null;
   /** What changed in it since the live version; null where that is not known. */
   readonly changes: RowChanges | null;
-  readonly entry: LedgerEntry;
   /** The node as it was read last in this attempt; null after a write. */
   readonly node: PortalNode | null;
 }

@@ -5,7 +5,7 @@ import { isFullCode, missingSource, StateFullError } from '../../model/errors.ts
 import { isConvertible, isTabular, type TableRecipe } from '../../model/recipe/recipe.ts';
 import { sweepAttempts } from '../../util/sweep.ts';
 import { beat, type CancelFlag, type Cancellable, isCancelled } from '../../util/worker-pool.ts';
-import type { CheckOptions } from '../check.ts';
+import type { CheckOptions, TableReport } from '../check.ts';
 import { fixSafely } from '../fix/fix-worker.ts';
 import { sheetPlaces } from '../inspect/sheet-places.ts';
 import { portalDelimiter } from '../scan/dialect.ts';
@@ -29,11 +29,8 @@ export interface PrepareTask extends SourceTask {
   rejects: string;
 }
 
-export interface MadeTable extends MakingReport {
+export interface MadeTable extends MakingReport, Pick<TableReport, 'bytes' | 'sha256' | 'columns'> {
   kind: 'table';
-  bytes: number;
-  sha256: string;
-  columns: string[];
   rowsIn: number;
   rowsOut: number;
   rejected: { rows: number; examples: string[] };
