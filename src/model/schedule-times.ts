@@ -76,7 +76,8 @@ export const nextDue = ({ cron, timezone }: Pick<Schedule, 'cron' | 'timezone'>,
 /** When a run begins that is due at `due`: in the window, then later by the jitter, which never leads out of the window. */
 export const startOf = (schedule: Schedule, due: number, target: string): number => {
   const base = opensAt(schedule, due);
-  const closes = closesAt(schedule, base);
+  const { window, timezone } = schedule;
+  const closes = window === null ? null : nextDue({ cron: daily(window.to), timezone }, base);
   const room = closes === null ? schedule.jitterMs : Math.min(schedule.jitterMs, closes - base);
   return base + Math.floor(shareOf(`${target} ${base}`) * room);
 };
@@ -112,7 +113,7 @@ export const nextStart = (
 
 export const isOpen = ({ window, timezone }: Schedule, at: number): boolean => {
   if (window === null) return true;
-  const minute = localMinute(timezone, at);
+  const minute = Math.floor(((at + offsetAt(timezone, at)) % dayMs) / 60_000);
   const { from, to } = window;
   return from < to ? minute >= from && minute < to : minute >= from || minute < to;
 };
@@ -126,13 +127,7 @@ const opensAt = (schedule: Schedule, at: number): number => {
   return opens;
 };
 
-const closesAt = ({ window, timezone }: Schedule, at: number): number | null =>
-  window === null ? null : nextDue({ cron: daily(window.to), timezone }, at);
-
 const daily = (minute: number): string => `${minute % 60} ${Math.floor(minute / 60)} * * *`;
-
-const localMinute = (timezone: string, at: number): number =>
-  Math.floor(((at + offsetAt(timezone, at)) % dayMs) / 60_000);
 
 const clocks = new Map<string, Intl.DateTimeFormat>();
 

@@ -59,10 +59,6 @@ elseif state.waited and now - state.waited < 1000 then
 end
 `);
 
-/** Answers of a portal, or of a proxy before it, that ask for fewer requests. */
-const isOverload = (status: number | null): boolean =>
-  status === null || status === 429 || (status >= 502 && status <= 504);
-
 export type Pace = ReturnType<typeof paceIn>;
 
 /**
@@ -86,7 +82,8 @@ export const paceIn = (redis: Redis, key: string, most: () => number | null, now
 
     /** Takes an answer into account: of a read, how long it took; of any request, whether there was one. */
     answered: async (isRead: boolean, ms: number, status: number | null): Promise<void> => {
-      const isSlowDown = isOverload(status);
+      // Answers of a portal, or of a proxy before it, that ask for fewer requests.
+      const isSlowDown = status === null || status === 429 || (status >= 502 && status <= 504);
       if (most() === 0 || !(isSlowDown || (isRead && status === 200))) return;
       await answerScript(redis, [key], [...given(), isSlowDown ? '' : ms]);
     },

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { join, resolve } from 'node:path';
 import { errorMessage, machineFault, RedisUnreachableError, StateFullError } from '../model/errors.ts';
 import type { Log } from '../model/log.ts';
-import { clusterOptions, hasHashTag, resendElsewhere, tlsOf } from '../state/redis/cluster.ts';
+import { clusterOptions, resendElsewhere, tlsOf } from '../state/redis/cluster.ts';
 import {
   isNewEnough,
   oldestRedis,
@@ -110,7 +110,7 @@ const inCluster = (
   where: string,
   prefix: string,
 ): RedisConnectionOptions => {
-  if (!hasHashTag(prefix)) {
+  if (!/\{[^}]+\}/.test(prefix)) {
     throw new RedisUnreachableError(
       `Redis at ${where} is a cluster, and the prefix "${prefix}" (redis.prefix) spreads the keys over its nodes`,
       { hint: `put a hash tag around it, so that all keys are in one slot: redis.prefix: "{${prefix}}"` },

@@ -10,9 +10,6 @@ import type { InboxViewOfService } from './inboxes.ts';
 
 const anyPlace = placeRule({ files: ['**'] });
 
-/** False for what no inbox takes, by its name: faulty and unfinished files, metadata, markers. */
-const isForInbox = (dropped: string): boolean => ['file', 'left'].includes(anyPlace(dropped).kind);
-
 const takenText =
   'not live yet: taken from the inbox\n-> `sluice runs` shows its run; if that was cancelled, `sluice run-now` publishes the file';
 
@@ -44,7 +41,9 @@ export const waitingFile = async (inboxes: readonly InboxViewOfService[], of: Wa
     if (claimed) return { ...waiting, state: 'in progress' as const, since: claimed.claimedAt, why: takenText };
     const seen = settling.find((file) => file.path === dropped || file.key === key);
     const path = seen?.path ?? dropped;
-    const found = isForInbox(path) ? await stat(join(folder, path)).catch(() => null) : null;
+    // By their names, no inbox takes faulty and unfinished files, metadata and markers.
+    const isForInbox = ['file', 'left'].includes(anyPlace(path).kind);
+    const found = isForInbox ? await stat(join(folder, path)).catch(() => null) : null;
     // What a view of a second ago has seen may have been taken since; of a path that means it is being recorded.
     if (!found?.isFile() && (!seen || key !== null)) continue;
     const why = `not live yet: waiting until the file is complete: unchanged for ${durationWords(settleMs)}`;

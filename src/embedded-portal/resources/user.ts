@@ -43,14 +43,12 @@ const userView = (user: Account, viewer: User, login: number | string): Record<s
   };
 };
 
-/** `Sun, 19-Nov-1978 05:00:00 GMT`. */
-const cookieDate = (seconds: number): string =>
-  new Date(seconds * 1000).toUTCString().replace(/(\d\d) (\w+) (\d{4})/, '$1-$2-$3');
-
 export const sessionCookie = (call: Call, id: string): string => {
   const { now, profile } = call.portal;
   const secure = call.baseUrl.startsWith('https:') ? '; secure' : '';
-  return `${call.cookieName}=${id}; expires=${cookieDate(now() + cookieSeconds)}; Max-Age=${cookieSeconds}; path=/${secure}; HttpOnly${profile.wire.cookieAttributes}`;
+  const end = new Date((now() + cookieSeconds) * 1000).toUTCString();
+  const expires = end.replace(/(\d\d) (\w+) (\d{4})/, '$1-$2-$3'); // `Sun, 19-Nov-1978 05:00:00 GMT`
+  return `${call.cookieName}=${id}; expires=${expires}; Max-Age=${cookieSeconds}; path=/${secure}; HttpOnly${profile.wire.cookieAttributes}`;
 };
 
 /** The Set-Cookie that takes the session cookie back. */

@@ -7,9 +7,6 @@ import { type RedisConnectionOptions, withConnection } from './connection.ts';
 
 type ClusterNode = { host: string; port: number };
 
-/** True when the prefix holds a hash tag, so that all keys that begin with it are in one slot. */
-export const hasHashTag = (prefix: string): boolean => /\{[^}]+\}/.test(prefix);
-
 /** How long one node may take to describe its cluster; the next one is asked then. */
 const askMs = 2_000;
 
