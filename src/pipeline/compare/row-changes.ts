@@ -13,7 +13,7 @@ import { rowChanges } from '../../tables/changes/changes.ts';
 import type { TableReport } from '../../tables/check.ts';
 import { csvLine } from '../../tables/transform/bad-rows.ts';
 import { makeFolder } from '../../util/make-folder.ts';
-import { madeTable, orNull, type TableLimits, withSentFile } from './local-file.ts';
+import { type KnownFile, madeTable, orNull, type TableLimits, withSentFile } from './local-file.ts';
 
 /** Where copies of the good file of a resource may be. */
 interface CopyPlace {
@@ -97,10 +97,8 @@ export const changesSince = async (
   return orNull(rowChanges(task, signal));
 };
 
-interface AheadOptions extends TableLimits {
+interface AheadOptions extends TableLimits, Pick<KnownFile, 'portal' | 'entry'> {
   kept: CopyPlace['kept'];
-  portal: string;
-  entry: LedgerEntry | undefined;
   source: SourceFingerprint | null | undefined;
   signal: AbortSignal;
 }
