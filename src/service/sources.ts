@@ -141,6 +141,7 @@ export const settleDrops = async (
     const refusals = [...verdicts].flatMap(([name, why]) =>
       why ? [shared ? { ...why, message: `${name}: ${saidOf(name, why.message)}` } : why] : [],
     );
+    await store.redis.hdel(key, portal); // where the file cannot be moved now, this portal asks for it again
     if (refusals[0]) await quarantineClaim(claim, refusals[0]);
     else await archiveClaim(claim, { keep, fixes });
     await store.redis.del(key);

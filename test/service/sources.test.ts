@@ -1,5 +1,5 @@
 // Dropped files that go to several portals: src/service/sources.ts on a real spool and a real Redis.
-import { readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
+import { readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { redisKeys } from '../../src/model/redis-keys.ts';
@@ -103,6 +103,24 @@ describe('a dropped file for several portals', () => {
     const reason = left().find((path) => path.endsWith('.reason.yaml'));
     expect(readFileSync(reason ?? '', 'utf8')).toMatch(/message: city: no such group|message: "city: no such group/);
   });
+
+  it.each([null, refused])(
+    'that cannot be moved is asked for again by the portal that was the last (%o)',
+    async (reason) => {
+      const { inbox, manifest, settle, inSpool } = await place();
+      const { archive, faulty } = foldersOf(inbox);
+      const store = { redis, keys, ledger: new Ledger(redis, keys) };
+      await settle('city', reason);
+      for (const path of [archive, faulty]) writeFileSync(path, 'not a folder');
+      await expect(settle('county', null)).rejects.toThrow(/EEXIST|ENOTDIR/);
+      expect(await inSpool()).toBe(true);
+      expect(await waitingPortals(manifest, store)).toEqual(['county']);
+      for (const path of [archive, faulty]) rmSync(path);
+      await settle('county', null);
+      expect(await inSpool()).toBe(false);
+      expect(await waitingPortals(manifest, store)).toEqual([]);
+    },
+  );
 
   it('waits for a portal that is down', async () => {
     const { manifest, settle, inSpool } = await place();
