@@ -100,7 +100,7 @@ const findPlanned = async (runtime: Runtime, key: string): Promise<Waiting | nul
 /** Newer files: the one that was asked for, else those of the items. What a guard holds says itself that it waits in the spool. */
 const newerFiles = async (runtime: Runtime, what: string, path: string, found: KnownEntry[]): Promise<Waiting[]> => {
   const inboxes = await readInboxViews(runtime);
-  const asked = found.some(isGuarded) ? null : await waitingFile(inboxes, { what, path });
+  const asked = found.some(isGuarded) ? null : await waitingFile(inboxes, { what, path, items: found });
   if (asked) return [asked];
   const items = new Map(found.slice(0, shownInFull).map((entry) => [entry.key, entry]));
   const files = await Promise.all(items.values().map((item) => waitingFile(inboxes, item)));

@@ -13,7 +13,7 @@ const anyPlace = placeRule({ files: ['**'] });
 const takenText =
   'not live yet: taken from the inbox\n-> `sluice runs` shows its run; if that was cancelled, `sluice run-now` publishes the file';
 
-type Wanted = { what: string; path: string } | Pick<LedgerEntry, 'key' | 'sourcePath'>;
+type Wanted = { what: string; path: string; items?: LedgerEntry[] } | Pick<LedgerEntry, 'key' | 'sourcePath'>;
 
 /** The path in a watched folder; null where the folder is none for it. */
 const placeIn = (folder: string, manifest: string, of: Wanted): string | null => {
@@ -36,7 +36,7 @@ export const waitingFile = async (inboxes: readonly InboxViewOfService[], of: Wa
     const isMeant = (claim: Claim): boolean =>
       'key' in of
         ? dropped !== '' && claim.path !== of.sourcePath && resourceKey(manifest, claim.dataset, claim.resource) === key
-        : claim.dropped === dropped;
+        : claim.dropped === dropped && !of.items?.some(({ sourcePath }) => sourcePath === claim.path);
     const claimed = (await listClaims(foldersOf(folder).spool)).findLast(isMeant);
     if (claimed) return { ...waiting, state: 'in progress' as const, since: claimed.claimedAt, why: takenText };
     const seen = settling.find((file) => file.path === dropped || file.key === key);
