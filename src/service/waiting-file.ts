@@ -15,16 +15,17 @@ const takenText =
 
 type Wanted = { what: string; path: string; items?: LedgerEntry[] } | Pick<LedgerEntry, 'key' | 'sourcePath'>;
 
-/** The path in a watched folder; null where the folder is none for it. */
+/** The path in a watched folder, '' where only the key is known; null where the folder is none for it. */
 const placeIn = (folder: string, manifest: string, of: Wanted): string | null => {
-  if ('key' in of) return isBelow(of.key, manifest) ? (inSpool(of.sourcePath ?? '')?.dropped ?? '') : null;
+  const unknown = isBelow('key' in of ? of.key : of.what, manifest) ? '' : null;
+  if ('key' in of) return unknown === null ? null : (inSpool(of.sourcePath ?? '')?.dropped ?? '');
   const dropped = relative(folder, of.path);
-  return dropped.startsWith('..') ? null : dropped;
+  return dropped.startsWith('..') ? unknown : dropped;
 };
 
 /** A file of watched folders that is not published yet, by its path, or newer than that of an item; null for none. */
 export const waitingFile = async (inboxes: readonly InboxViewOfService[], of: Wanted) => {
-  const [what, key] = 'key' in of ? [of.key, of.key] : [of.what, null];
+  const what = 'key' in of ? of.key : of.what;
   for (const { folder, manifest, left, settling, settleMs } of inboxes) {
     const dropped = placeIn(folder, manifest, of);
     if (dropped === null) continue;
@@ -33,19 +34,21 @@ export const waitingFile = async (inboxes: readonly InboxViewOfService[], of: Wa
     if (ignored)
       return { ...waiting, state: 'ignored' as const, why: `not live: ignored in the inbox: ${ignored.reason}` };
     // In the spool is also what an item is made of, and its run says how that goes on; of a new one that is all there is.
-    const isMeant = (claim: Claim): boolean =>
-      'key' in of
-        ? dropped !== '' && claim.path !== of.sourcePath && resourceKey(manifest, claim.dataset, claim.resource) === key
-        : claim.dropped === dropped && !of.items?.some(({ sourcePath }) => sourcePath === claim.path);
+    const isMeant = (claim: Claim): boolean => {
+      const isOfKey = resourceKey(manifest, claim.dataset, claim.resource) === what;
+      if ('key' in of) return isOfKey && dropped !== '' && claim.path !== of.sourcePath;
+      if (of.items === undefined) return isOfKey || claim.dropped === dropped;
+      return claim.dropped === dropped && !of.items.some(({ sourcePath }) => sourcePath === claim.path);
+    };
     const claimed = (await listClaims(foldersOf(folder).spool)).findLast(isMeant);
     if (claimed) return { ...waiting, state: 'in progress' as const, since: claimed.claimedAt, why: takenText };
-    const seen = settling.find((file) => file.path === dropped || file.key === key);
+    const seen = settling.find((file) => file.path === dropped || file.key === what);
     const path = seen?.path ?? dropped;
     // By their names, no inbox takes faulty and unfinished files, metadata and markers.
     const isForInbox = ['file', 'left'].includes(anyPlace(path).kind);
     const found = isForInbox ? await stat(join(folder, path)).catch(() => null) : null;
     // What a view of a second ago has seen may have been taken since; of a path that means it is being recorded.
-    if (!found?.isFile() && (!seen || key !== null)) continue;
+    if (!found?.isFile() && (!seen || 'key' in of)) continue;
     const why = `not live yet: waiting until the file is complete: unchanged for ${durationWords(settleMs)}`;
     return { ...waiting, state: 'settling' as const, since: seen?.since ?? null, why };
   }

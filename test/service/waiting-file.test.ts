@@ -17,3 +17,12 @@ it('a file in the spool is no newer version of the item that is made of it', asy
   expect(await look(null)).toMatchObject({ what: 'a.csv', state: 'in progress' });
   expect(await look(claim.path)).toBeNull();
 });
+
+it('a file in the spool that no plan has named yet is found by its key', async () => {
+  const folder = tempDir();
+  const inbox = { manifest: 'm', folder, settling: [], left: [], spooled: 1, settleMs: 0, cancelled: 0, at: 0 };
+  await spooled(folder, 'a.csv', 'a\n', Date.now());
+  const look = (what: string) => waitingFile([inbox], { what, path: join(tempDir(), what) });
+  expect(await look('m/a/a')).toMatchObject({ what: 'm/a/a', state: 'in progress' });
+  expect(await look('m/a/b')).toBeNull();
+});
