@@ -25,7 +25,8 @@ const placeIn = (folder: string, manifest: string, of: Wanted): string | null =>
 
 /** A file of watched folders that is not published yet, by its path, or newer than that of an item; null for none. */
 export const waitingFile = async (inboxes: readonly InboxViewOfService[], of: Wanted) => {
-  const what = 'key' in of ? of.key : of.what;
+  // Items that are known are each looked up by their key; beside them only the path counts.
+  const [what, key] = 'key' in of ? [of.key, of.key] : [of.what, of.items ? null : of.what];
   for (const { folder, manifest, left, settling, settleMs } of inboxes) {
     const dropped = placeIn(folder, manifest, of);
     if (dropped === null) continue;
@@ -35,14 +36,13 @@ export const waitingFile = async (inboxes: readonly InboxViewOfService[], of: Wa
       return { ...waiting, state: 'ignored' as const, why: `not live: ignored in the inbox: ${ignored.reason}` };
     // In the spool is also what an item is made of, and its run says how that goes on; of a new one that is all there is.
     const isMeant = (claim: Claim): boolean => {
-      const isOfKey = resourceKey(manifest, claim.dataset, claim.resource) === what;
+      const isOfKey = resourceKey(manifest, claim.dataset, claim.resource) === key;
       if ('key' in of) return isOfKey && dropped !== '' && claim.path !== of.sourcePath;
-      if (of.items === undefined) return isOfKey || claim.dropped === dropped;
-      return claim.dropped === dropped && !of.items.some(({ sourcePath }) => sourcePath === claim.path);
+      return (isOfKey || claim.dropped === dropped) && !of.items?.some(({ sourcePath }) => sourcePath === claim.path);
     };
     const claimed = (await listClaims(foldersOf(folder).spool)).findLast(isMeant);
     if (claimed) return { ...waiting, state: 'in progress' as const, since: claimed.claimedAt, why: takenText };
-    const seen = settling.find((file) => file.path === dropped || file.key === what);
+    const seen = settling.find((file) => file.path === dropped || file.key === key);
     const path = seen?.path ?? dropped;
     // By their names, no inbox takes faulty and unfinished files, metadata and markers.
     const isForInbox = ['file', 'left'].includes(anyPlace(path).kind);
