@@ -28,12 +28,21 @@ export const itemKinds = ['dataset', 'resource'] as const;
 export const kindOfKey = (key: string): (typeof itemKinds)[number] =>
   key.includes('/', key.indexOf('/') + 1) ? 'resource' : 'dataset';
 
+/** Uuids that were asked for last: an item's is needed for each line of its log. */
+const lastUuids = new Map<string, string>();
+const mostUuids = 1000;
+
 /** The uuid that the node of a key has on every portal: name-based, version 5 (RFC 9562 section 5.5). */
 export const uuidOfKey = (key: string): string => {
+  const known = lastUuids.get(key);
+  if (known !== undefined) return known;
   const hex = hash('sha1', Buffer.concat([identityNamespace, Buffer.from(key)]));
   const variant = ((Number.parseInt(hex.charAt(16), 16) & 0x3) | 0x8).toString(16);
   const uuid = `${hex.slice(0, 8)}-${hex.slice(8, 12)}-5${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
-  return Buffer.from(uuid, 'latin1').toString('latin1'); // in one piece: kept by the thousand, the parts take six times as much
+  const whole = Buffer.from(uuid, 'latin1').toString('latin1'); // in one piece: kept by the thousand, the parts take six times as much
+  if (lastUuids.size >= mostUuids) lastUuids.clear();
+  lastUuids.set(key, whole);
+  return whole;
 };
 
 /** Id of the change log of a dataset: none that a manifest can give. */

@@ -91,7 +91,6 @@ export class Turn implements JobContext {
   readonly #lost: AbortSignal;
   /** Aborted when a step must not begin, or must end. */
   readonly #stopsStep: AbortSignal;
-  readonly #logKeys = new Map<string, string>();
   #endAlone: () => void = () => undefined;
 
   constructor(parts: TurnParts, of: TurnOf) {
@@ -294,15 +293,9 @@ export class Turn implements JobContext {
 
   /** Adds a line to the log of an item, or with '' of the job. */
   #line(key: string, text: string): void {
-    this.writer.line(text, this.#logKeys.get(key) ?? this.#logKey(key));
-  }
-
-  #logKey(key: string): string | undefined {
     const runId = this.#runId;
-    if (runId === undefined || (key === '' && !this.#isOfRun)) return undefined;
-    const made = this.#parts.logKey(key === '' ? runId : itemId(runId, key));
-    this.#logKeys.set(key, made);
-    return made;
+    if (runId === undefined || (key === '' && !this.#isOfRun)) this.writer.line(text);
+    else this.writer.line(text, this.#parts.logKey(key === '' ? runId : itemId(runId, key)));
   }
 
   #save(trace: Trace): void {
@@ -389,10 +382,8 @@ export class Turn implements JobContext {
   }
 }
 
-const without = <T>(of: Readonly<Record<string, T>>, key: string): Record<string, T> => {
-  const { [key]: _, ...others } = of;
-  return others;
-};
+const without = <T>(of: Readonly<Record<string, T>>, key: string): Record<string, T> =>
+  Object.fromEntries(Object.entries(of).filter(([each]) => each !== key));
 
 /** A pause aborts what goes on between two steps with it. */
 const isGiveBack = (error: unknown): boolean =>
