@@ -1,5 +1,6 @@
 // Keys: the stable name of a dataset or resource, its parts, and the uuid made from it.
 import { hash } from 'node:crypto';
+import { BoundedMap } from '../util/bounded-map.ts';
 
 /** Namespace of all uuids that sluice sends; never changes, because a changed namespace would duplicate every node. */
 const identityNamespace = Buffer.from('6f1c9b528a4e5d379c062b7e41d0a3f8', 'hex');
@@ -29,8 +30,7 @@ export const kindOfKey = (key: string): (typeof itemKinds)[number] =>
   key.includes('/', key.indexOf('/') + 1) ? 'resource' : 'dataset';
 
 /** Uuids that were asked for last: an item's is needed for each line of its log. */
-const lastUuids = new Map<string, string>();
-const mostUuids = 1000;
+const lastUuids = new BoundedMap<string, string>(1000);
 
 /** The uuid that the node of a key has on every portal: name-based, version 5 (RFC 9562 section 5.5). */
 export const uuidOfKey = (key: string): string => {
@@ -40,7 +40,6 @@ export const uuidOfKey = (key: string): string => {
   const variant = ((Number.parseInt(hex.charAt(16), 16) & 0x3) | 0x8).toString(16);
   const uuid = `${hex.slice(0, 8)}-${hex.slice(8, 12)}-5${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
   const whole = Buffer.from(uuid, 'latin1').toString('latin1'); // in one piece: kept by the thousand, the parts take six times as much
-  if (lastUuids.size >= mostUuids) lastUuids.clear();
   lastUuids.set(key, whole);
   return whole;
 };

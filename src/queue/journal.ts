@@ -11,6 +11,7 @@ import {
   type StateWrite,
 } from '../model/lease.ts';
 import { redisScript } from '../state/redis/script.ts';
+import { BoundedMap } from '../util/bounded-map.ts';
 import type { Queues } from './queues.ts';
 
 /** How long a write that may wait is held back, so that others can join it, milliseconds. */
@@ -44,9 +45,6 @@ export const leftOfLock = async (redis: Redis, keys: string[], args: (string | n
   return typeof left === 'number' ? left : null;
 };
 
-/** Fields that a job remembers. */
-const mostKnown = 200;
-
 /** Most log lines that go in one call of the script. */
 const mostLines = 1000;
 
@@ -70,7 +68,7 @@ export class JobJournal implements JobWriter {
   /** Of each field and member the newest write counts. */
   readonly #writes = new Map<string, Write>();
   /** Fields as they were written or read last; of those that are forgotten, the value is asked for again. */
-  readonly #known = new Map<string, FieldWrite['value']>();
+  readonly #known = new BoundedMap<string, FieldWrite['value']>(200);
   #timer: NodeJS.Timeout | null = null;
   /** One write at a time keeps the order. */
   #sending: Promise<void> = Promise.resolve();
@@ -111,7 +109,7 @@ export class JobJournal implements JobWriter {
 
   async catchUp(): Promise<void> {
     await this.#sending;
-    if (this.#hasWrites || this.#failure !== null) await this.#send();
+    if (this.#writes.size > 0 || this.#failure !== null) await this.#send();
   }
 
   async read({ hash, field }: HashField, ask: () => Promise<Buffer | null>): Promise<FieldWrite['value']> {
@@ -120,7 +118,7 @@ export class JobJournal implements JobWriter {
       await this.#sending;
       if (this.#writes.has(name) || this.#failure !== null) await this.#send();
       const value = await ask();
-      if (!this.#known.has(name)) this.#know(name, value); // else it was written meanwhile
+      if (!this.#known.has(name)) this.#known.set(name, value); // else it was written meanwhile
     }
     return this.#known.get(name) ?? null;
   }
@@ -128,7 +126,7 @@ export class JobJournal implements JobWriter {
   /** Resolves when everything was sent; rejects with the first failure of a delayed write. */
   async flush(): Promise<void> {
     do await this.#send();
-    while (this.#hasWrites || this.#lines.length > 0);
+    while (this.#lines.length + this.#writes.size > 0 || !this.#isSaved);
   }
 
   /** Forgets what was not sent yet: the job is another worker's now. */
@@ -140,10 +138,6 @@ export class JobJournal implements JobWriter {
     this.#isSaved = true;
   }
 
-  get #hasWrites(): boolean {
-    return !this.#isSaved || this.#writes.size > 0;
-  }
-
   get #jobKey(): string {
     return `${this.job.queueQualifiedName}:${this.job.id}`;
   }
@@ -151,12 +145,7 @@ export class JobJournal implements JobWriter {
   #buffer(write: Write): void {
     const [hash, kind, field, value] = write;
     this.#writes.set(`${hash}\n${field}`, write);
-    if (kind === 'field') this.#know(`${hash}\n${field}`, value === '' ? null : value);
-  }
-
-  #know(name: string, value: FieldWrite['value']): void {
-    if (this.#known.size >= mostKnown) this.#known.clear();
-    this.#known.set(name, value);
+    if (kind === 'field') this.#known.set(`${hash}\n${field}`, value === '' ? null : value);
   }
 
   #gather(): void {
