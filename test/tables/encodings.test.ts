@@ -208,8 +208,10 @@ describe('bytes that an encoding does not have', () => {
     expect(sound.verdict).toBe('mendable');
     const faulty = await inspectTable(fileOf(Buffer.concat([before, Buffer.from(bad), behind])), { encoding });
     expect(faulty).toMatchObject({ verdict: 'faulty', encoding: 'unknown' });
-    const hint = expect.stringContaining('bytes that are invalid in it');
+    const hint = expect.stringContaining('bytes that are invalid in it (the first in line 3)');
     expect(faulty.findings[0]).toMatchObject({ code: 'table-encoding', mend: null, hint });
+    // An earlier conversion has not lost what this one has.
+    expect(faulty.findings.map(({ kind }) => kind)).not.toContain('replaced');
   });
 
   it('are told from a character that was lost before', async () => {

@@ -49,15 +49,17 @@ export const inspectFile = (task: Cancellable<CheckTask>): Inspection => {
     return withEvidence(inspectOnce({ ...task, encoding }, true), first);
   } catch (error) {
     if (!(error instanceof TypeError)) throw error;
-    return undecided(first); // bytes further down are invalid in that encoding
+    return undecided(first, isDecoded); // bytes further down are invalid in that encoding
   }
 };
 
-const undecided = (first: Inspection): Inspection => {
-  const hint = `the file begins like ${first.encoding}, but contains bytes that are invalid in it; save it again as UTF-8 in the program that created it`;
-  const findings = first.findings.map((finding) =>
-    finding.code === 'table-encoding' ? { ...finding, hint, mend: null } : finding,
-  );
+const undecided = (first: Inspection, isDecoded: boolean): Inspection => {
+  // What decoding has just lost, no earlier conversion has.
+  const lost = isDecoded ? first.findings.find(({ kind }) => kind === 'replaced') : undefined;
+  const where = lost ? ` (the first in line ${lost.places[0]?.line})` : '';
+  const hint = `the file begins like ${first.encoding}, but contains bytes that are invalid in it${where}; save it again as UTF-8 in the program that created it`;
+  const others = first.findings.filter((finding) => finding !== lost);
+  const findings = others.map((it) => (it.code === 'table-encoding' ? { ...it, hint, mend: null } : it));
   return { ...first, encoding: 'unknown', findings, verdict: verdictOf(findings) };
 };
 
