@@ -126,6 +126,14 @@ export const faultFixtures: FaultFixture[] = [
     column: 2,
   },
   { title: 'a byte order mark', content: '\ufeffid,name\n1,Ann\n', kind: 'bom', verdict: 'sound', line: 1 },
+  {
+    title: 'a byte order mark that was read as text',
+    content: 'ï»¿id,name\n1,Ann\n',
+    kind: 'mark-as-text',
+    verdict: 'faulty',
+    line: 1,
+    column: 1,
+  },
   { title: 'NUL bytes', content: 'id,name\n1,A\0nn\n', kind: 'nul', verdict: 'mendable', line: 2, column: 2 },
   {
     title: 'control characters',

@@ -137,6 +137,11 @@ export const faultKinds = {
     message: 'the file begins with a byte order mark, which some programs read as part of the first column name',
     safeFix: 'the byte order mark is removed',
   }),
+  'mark-as-text': kind({
+    code: encoding,
+    message: 'the first column name begins with a byte order mark that was read as text, such as "ï»¿"',
+    hint: 'remove it from the name; where an encoding is specified, try without',
+  }),
   control: kind<{ byte: number }>({
     message: ({ byte }) => `a control character (${hex(byte)}) is in the cell`,
     fix: 'control characters are removed',
