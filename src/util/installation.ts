@@ -25,7 +25,8 @@ export const userCache = ({ XDG_CACHE_HOME, HOME }: NodeJS.ProcessEnv): string |
 /** Turns on Node's compile cache in the user's folder for caches, for what is imported from now on. */
 export const keepCompiled = (env: NodeJS.ProcessEnv): void => {
   const folder = userCache(env);
-  if (folder !== null) enableCompileCache(join(folder, 'compiled'));
+  if (folder !== null) env.NODE_COMPILE_CACHE ??= join(folder, 'compiled'); // where worker threads look
+  if (env.NODE_COMPILE_CACHE) enableCompileCache(env.NODE_COMPILE_CACHE);
 };
 
 /** The version that package.json states, beside `src` and `dist` alike. */
