@@ -12,8 +12,8 @@ import { type PortalProbe, probePortal } from './probe.ts';
 import type { NodeRow } from './replies.ts';
 import { Caller, Session, type WriteLease } from './session.ts';
 import { type Dialect, type PortalHooks, type PortalSettings, type TermStore, Traits } from './settings.ts';
-import { Suggestions } from './suggestions.ts';
-import { Terms } from './terms.ts';
+import { type Suggestions, suggestionsOf } from './suggestions.ts';
+import { type Terms, termsOf } from './terms.ts';
 
 export { isAnswer } from './answers.ts';
 export type { PortalTable } from './datastore.ts';
@@ -37,11 +37,11 @@ const sharedParts = (settings: PortalSettings, hooks: PortalHooks) => {
   const datastore = new Datastore(caller, traits, 0);
   const dialect = new DialectChoice({ set: settings.dialect, traits, caller, datastore });
   const nodes = new Nodes(caller, dialect);
-  const suggestions = new Suggestions(caller, traits);
+  const suggestions = suggestionsOf(caller, traits);
   return {
     ...{ session, settings, traits, dialect, suggestions },
     lookup: new UuidLookup((query, signal) => nodes.list(query, signal), session.signal),
-    terms: new Terms(hooks.terms ?? memoryTerms(), settings.terms, traits, suggestions),
+    terms: termsOf(hooks.terms ?? memoryTerms(), settings.terms, traits, suggestions),
     resolveGroups: groupResolver(settings.name, nodes, session.signal),
     drafts: draftFinder(session, nodes, suggestions),
   };

@@ -20,129 +20,110 @@ const [mostWalked, enoughMisses] = [2000, 50];
 
 const fieldOf = { tags: 'field_tags', format: 'field_format', dkan_topics: 'field_topic' } as const;
 
+export type Suggestions = ReturnType<typeof suggestionsOf>;
+
 /** Asked for in the session: readers without one may be served from a cache, for minutes. */
-export class Suggestions {
-  readonly #caller: Caller;
-  readonly #traits: Traits;
-  readonly #all: ReadCache<Suggestion[]>;
-
-  constructor(caller: Caller, traits: Traits) {
-    this.#caller = caller;
-    this.#traits = traits;
-    this.#all = new ReadCache(caller.session.signal);
-  }
-
+export const suggestionsOf = (caller: Caller, traits: Traits) => {
+  const all = new ReadCache<Suggestion[]>(caller.session.signal);
   /** Ids of the terms of that name, else of it in another case, the oldest first; null: the portal does not say. */
-  async termsNamed(vocabulary: Vocabulary, name: string, signal: AbortSignal): Promise<string[] | null> {
-    const seen = await this.#containing('taxonomy_term', name, signal);
-    if (seen === null) return this.#listed(vocabulary, name, signal);
+  const termsNamed = async (vocabulary: Vocabulary, name: string, signal: AbortSignal): Promise<string[] | null> => {
+    const seen = await containing('taxonomy_term', name, signal);
+    if (seen === null) return listed(vocabulary, name, signal);
     const found = idsNamed(seen, vocabulary, name);
     if (found.length > 0 || seen.length < mostSuggested) return found;
-    if (!(await this.#mayExist(vocabulary, name, signal))) return [];
-    const searched = idsNamed(await this.#searched(name, signal), vocabulary, name);
+    if (!(await mayExist(vocabulary, name, signal))) return [];
+    const searched = idsNamed(await facetsNamed(name, signal), vocabulary, name);
     if (searched.length > 0) return searched;
-    return idsNamed(await this.#all.get('', (until) => this.#walk(until), signal), vocabulary, name);
-  }
-
+    return idsNamed(await all.get('', (until) => walk(until), signal), vocabulary, name);
+  };
   /** Name of a term; null where there is none, or the portal does not say. */
-  async termName(tid: string, signal: AbortSignal): Promise<string | null> {
-    const term = await this.#term(tid, signal);
-    if (term || this.#traits.get('suggestions') !== false) return term?.name ?? null;
-    return (await this.#json(`${paths.terms}/${tid}`, termSchema, signal))?.name ?? null;
-  }
-
+  const termName = async (tid: string, signal: AbortSignal): Promise<string | null> => {
+    const term = await termOf(tid, signal);
+    if (term || traits.get('suggestions') !== false) return term?.name ?? null;
+    return (await json(`${paths.terms}/${tid}`, termSchema, signal))?.name ?? null;
+  };
   /** Id of a vocabulary; null where the portal does not say. */
-  async vocabularyId(vocabulary: Vocabulary, signal: AbortSignal): Promise<string | null> {
+  const vocabularyId = async (vocabulary: Vocabulary, signal: AbortSignal): Promise<string | null> => {
     const label = vocabulary.replace('dkan_', '');
-    const seen = (await this.#containing('taxonomy_vocabulary', label, signal)) ?? [];
+    const seen = (await containing('taxonomy_vocabulary', label, signal)) ?? [];
     const [found, ...others] = seen.filter(({ name }) => name.toLowerCase() === label);
     return others.length === 0 ? (found?.id ?? null) : null;
-  }
-
+  };
   /** Ids of the nodes with that title which the account may see, its own drafts among them; null where there may be more. */
-  async nodesTitled(type: string, title: string, signal: AbortSignal): Promise<string[] | null> {
-    const seen = await this.#containing('node', title, signal);
+  const nodesTitled = async (type: string, title: string, signal: AbortSignal): Promise<string[] | null> => {
+    const seen = await containing('node', title, signal);
     if (seen === null || seen.length >= mostSuggested) return null;
     return seen.filter(({ name, bundle }) => name === title && bundle === type).map(({ id }) => id);
-  }
-
+  };
   /** Entities whose name contains a part of this one, at most ten. */
-  async #containing(type: string, name: string, signal: AbortSignal): Promise<Suggestion[] | null> {
+  const containing = async (type: string, name: string, signal: AbortSignal): Promise<Suggestion[] | null> => {
     const part = longestPart(name);
     // Ten of any name: more may be there.
-    return part === '' ? null : this.#read(`${type}/${encodeURIComponent(part)}`, signal);
-  }
-
+    return part === '' ? null : read(`${type}/${encodeURIComponent(part)}`, signal);
+  };
   /** Where the service itself lists terms, as embedded portals do; null elsewhere. */
-  async #listed(vocabulary: Vocabulary, name: string, signal: AbortSignal): Promise<string[] | null> {
+  const listed = async (vocabulary: Vocabulary, name: string, signal: AbortSignal): Promise<string[] | null> => {
     const query = new URLSearchParams({
       'parameters[vocabulary_machine_name]': vocabulary,
       'parameters[name]': name,
     });
-    const terms = await this.#json(`${paths.terms}?${query}`, z.array(termSchema), signal);
+    const terms = await json(`${paths.terms}?${query}`, z.array(termSchema), signal);
     return terms?.map(({ tid }) => tid) ?? null;
-  }
-
-  async #term(tid: string, signal: AbortSignal): Promise<Suggestion | null> {
-    const [term] = (await this.#read(`taxonomy_term/${encodeURIComponent(`id: ${tid}`)}`, signal)) ?? [];
+  };
+  const termOf = async (tid: string, signal: AbortSignal): Promise<Suggestion | null> => {
+    const [term] = (await read(`taxonomy_term/${encodeURIComponent(`id: ${tid}`)}`, signal)) ?? [];
     // An unknown number is answered with itself; a term whose vocabulary is gone has its name, and no vocabulary.
     return term === undefined || (term.bundle === '' && term.name === tid) ? null : term;
-  }
-
-  async #read(what: string, signal: AbortSignal): Promise<Suggestion[] | null> {
-    if (this.#traits.get('suggestions') === false) return null;
-    const shown = await this.#json(`/ctools/autocomplete/${what}`, suggestedSchema, signal);
-    if (shown) this.#traits.learn({ suggestions: true });
+  };
+  const read = async (what: string, signal: AbortSignal): Promise<Suggestion[] | null> => {
+    if (traits.get('suggestions') === false) return null;
+    const shown = await json(`/ctools/autocomplete/${what}`, suggestedSchema, signal);
+    if (shown) traits.learn({ suggestions: true });
     return shown;
-  }
-
-  async #json<T>(path: string, schema: z.ZodType<T>, signal: AbortSignal): Promise<T | null> {
-    return schema.safeParse(parsedJson((await this.#text(path, signal)) ?? '')).data ?? null;
-  }
-
+  };
+  const json = async <T>(path: string, schema: z.ZodType<T>, signal: AbortSignal): Promise<T | null> =>
+    schema.safeParse(parsedJson((await textAt(path, signal)) ?? '')).data ?? null;
   /** False where the portal lists all names of the vocabulary, and this one is not among them. */
-  async #mayExist(vocabulary: Vocabulary, name: string, signal: AbortSignal): Promise<boolean> {
+  const mayExist = async (vocabulary: Vocabulary, name: string, signal: AbortSignal): Promise<boolean> => {
     const path = `/autocomplete_deluxe/taxonomy/${fieldOf[vocabulary]}/%20/0`;
-    return (await this.#json(path, namesSchema, signal))?.some((one) => sameName(one, name)) ?? true;
-  }
-
+    return (await json(path, namesSchema, signal))?.some((one) => sameName(one, name)) ?? true;
+  };
   /** Terms of published datasets that the portal's own search offers to narrow its results by. */
-  async #searched(name: string, signal: AbortSignal): Promise<Suggestion[]> {
-    const page = (await this.#text(`/search?query=${encodeURIComponent(name)}`, signal)) ?? '';
+  const facetsNamed = async (name: string, signal: AbortSignal): Promise<Suggestion[]> => {
+    const page = (await textAt(`/search?query=${encodeURIComponent(name)}`, signal)) ?? '';
     const found: Suggestion[] = [];
     for (const [, tid = '', text = ''] of page.matchAll(facet)) {
-      const term = sameName(unescapeHtml(text).trim(), name) ? await this.#term(tid, signal) : null;
+      const term = sameName(unescapeHtml(text).trim(), name) ? await termOf(tid, signal) : null;
       if (term) found.push(term);
     }
     return found;
-  }
-
-  async #walk(signal: AbortSignal): Promise<Suggestion[]> {
+  };
+  const walk = async (signal: AbortSignal): Promise<Suggestion[]> => {
     const found: Suggestion[] = [];
     for (let tid = 1, misses = 0; tid <= mostWalked && misses < enoughMisses; tid++) {
-      const term = await this.#term(String(tid), signal);
+      const term = await termOf(String(tid), signal);
       misses = term ? 0 : misses + 1;
       if (term) found.push(term);
     }
     return found;
-  }
-
+  };
   /** The text of a reply; null where the portal does not offer the address. */
-  async #text(path: string, signal: AbortSignal): Promise<string | null> {
+  const textAt = async (path: string, signal: AbortSignal): Promise<string | null> => {
     // Some releases answer every search with an error page.
     const isSearch = path.startsWith('/search');
     try {
       const call = { action: 'suggest', method: 'GET', path, ...(isSearch ? { retries: 0 } : {}) } as const;
-      return (await this.#caller.call(call, signal)).text;
+      return (await caller.call(call, signal)).text;
     } catch (error) {
       const isBroken = isSearch && isAnswer(error, 'server-error');
       if (!isBroken && !(error instanceof PortalRefusedError)) throw error;
-      const isNew = path.startsWith('/ctools') && this.#traits.get('suggestions') === undefined;
-      if (isNew && isAnswer(error, 'not-offered', 'not-found')) this.#traits.learn({ suggestions: false });
+      const isNew = path.startsWith('/ctools') && traits.get('suggestions') === undefined;
+      if (isNew && isAnswer(error, 'not-offered', 'not-found')) traits.learn({ suggestions: false });
       return null;
     }
-  }
-}
+  };
+  return { termsNamed, termName, vocabularyId, nodesTitled };
+};
 
 const termSchema = z.looseObject({ tid: z.coerce.string(), name: z.string() });
 

@@ -25,130 +25,114 @@ interface ResolveOptions {
   isAfresh?: boolean;
 }
 
-export class Terms {
-  readonly #store: TermStore;
-  readonly #stated: StatedTerms;
-  readonly #traits: Traits;
-  readonly #lookups: Lookups;
-  #known: Promise<Readonly<Record<string, string>>> | null = null;
+export type Terms = ReturnType<typeof termsOf>;
 
-  constructor(store: TermStore, stated: StatedTerms, traits: Traits, lookups: Lookups) {
-    this.#store = store;
-    this.#stated = stated;
-    this.#traits = traits;
-    this.#lookups = lookups;
-  }
-
+export const termsOf = (store: TermStore, stated: StatedTerms, traits: Traits, lookups: Lookups) => {
+  let remembered: Promise<Readonly<Record<string, string>>> | null = null;
   /** Puts ids in the place of names, as far as they are known. */
-  async resolve(fields: NodeFields, { node = {}, isAfresh = false }: ResolveOptions = {}): Promise<ResolvedTerms> {
+  const resolve = async (
+    fields: NodeFields,
+    { node = {}, isAfresh = false }: ResolveOptions = {},
+  ): Promise<ResolvedTerms> => {
     const named = namedIn(fields);
     if (named.length === 0) return { fields, fresh: [] };
-    const known = await this.#read(isAfresh);
-    const fresh = named.filter((term) => this.#idsOf(known, term).length === 0);
+    const known = await read(isAfresh);
+    const fresh = named.filter((term) => idsOf(known, term).length === 0);
     const resolved = { ...fields };
     for (const term of named) {
       const { field, index, vocabulary, name } = term;
-      const ids = this.#idsOf(known, term);
+      const ids = idsOf(known, term);
       const tid = ids.find((id) => tidsOf(node, field).includes(id)) ?? ids[0];
       const und = [...(itemsOfField(resolved[field]) ?? [])];
-      und[index] = tid === undefined ? { ...und[index], vid: this.vocabularyId(vocabulary) } : { tid, name };
+      und[index] = tid === undefined ? { ...und[index], vid: vocabularyId(vocabulary) } : { tid, name };
       resolved[field] = { und };
     }
     return { fields: resolved, fresh };
-  }
-
+  };
   /**
    * Like {@link resolve}, and asks the portal for unknown names; where `node` holds a term that is none of those wanted, also for
    * those that it does not hold: others may have created a name again. `isDoubted`: asks for all names.
    */
-  async find(
+  const find = async (
     fields: NodeFields,
     signal: AbortSignal,
     { node = {}, isAfresh = false, isDoubted = false }: ResolveOptions & { isDoubted?: boolean } = {},
-  ): Promise<ResolvedTerms> {
+  ): Promise<ResolvedTerms> => {
     const named = namedIn(fields);
-    const known = named.length === 0 ? {} : await this.#read(isAfresh);
+    const known = named.length === 0 ? {} : await read(isAfresh);
     const isStrange = (field: string): boolean => {
-      const ids = named.flatMap((term) => (term.field === field ? this.#idsOf(known, term) : []));
+      const ids = named.flatMap((term) => (term.field === field ? idsOf(known, term) : []));
       const wanted = [...ids, ...tidsOf(fields, field)];
       return tidsOf(node, field).some((tid) => !wanted.includes(tid));
     };
     const found: Record<string, string> = {};
     for (const term of named) {
-      const ids = this.#idsOf(known, term);
+      const ids = idsOf(known, term);
       const isHeld = ids.some((id) => tidsOf(node, term.field).includes(id));
       if (!isDoubted && ids.length > 0 && (isHeld || !isStrange(term.field))) continue;
-      const seen = await this.#lookups.termsNamed(term.vocabulary, term.name, signal);
+      const seen = await lookups.termsNamed(term.vocabulary, term.name, signal);
       if (seen !== null && (seen.length > 0 || ids.length > 0)) found[keyOf(term)] = seen.join() || unknown;
     }
-    await this.#write(found);
-    return this.resolve(fields, { node });
-  }
-
+    await write(found);
+    return resolve(fields, { node });
+  };
   /** Learns the ids of the vocabularies of unknown names, where the portal tells them. */
-  async findVocabularies(fields: NodeFields, signal: AbortSignal): Promise<void> {
-    const { fresh } = await this.resolve(fields);
+  const findVocabularies = async (fields: NodeFields, signal: AbortSignal): Promise<void> => {
+    const { fresh } = await resolve(fields);
     for (const vocabulary of new Set(fresh.map((term) => term.vocabulary))) {
-      const id = this.isProven(vocabulary) ? null : await this.#lookups.vocabularyId(vocabulary, signal);
-      if (id !== null) this.prove(vocabulary, id);
+      const id = isProven(vocabulary) ? null : await lookups.vocabularyId(vocabulary, signal);
+      if (id !== null) prove(vocabulary, id);
     }
-  }
-
+  };
   /** Id of a vocabulary: stated, seen to be right, or that of a default installation. */
-  vocabularyId(vocabulary: Vocabulary): string {
-    const seen = this.#traits.get('vocabularies')?.[vocabulary];
-    return this.#stated.vocabularies[vocabulary] ?? seen ?? usualVocabularies[vocabulary];
-  }
-
+  const vocabularyId = (vocabulary: Vocabulary): string => {
+    const seen = traits.get('vocabularies')?.[vocabulary];
+    return stated.vocabularies[vocabulary] ?? seen ?? usualVocabularies[vocabulary];
+  };
   /** True where the id of a vocabulary is configured, or terms of ours were seen in it. */
-  isProven(vocabulary: Vocabulary): boolean {
-    const id = this.vocabularyId(vocabulary);
-    return this.#stated.vocabularies[vocabulary] === id || this.#traits.get('vocabularies')?.[vocabulary] === id;
-  }
-
+  const isProven = (vocabulary: Vocabulary): boolean => {
+    const id = vocabularyId(vocabulary);
+    return stated.vocabularies[vocabulary] === id || traits.get('vocabularies')?.[vocabulary] === id;
+  };
   /** Remembers the id of a vocabulary, or that terms of it are visible under the one that is assumed. */
-  prove(vocabulary: Vocabulary, id = this.vocabularyId(vocabulary)): void {
-    this.#traits.learn({ vocabularies: { ...this.#traits.get('vocabularies'), [vocabulary]: id } });
-  }
-
+  const prove = (vocabulary: Vocabulary, id = vocabularyId(vocabulary)): void => {
+    traits.learn({ vocabularies: { ...traits.get('vocabularies'), [vocabulary]: id } });
+  };
   /** Learns the ids of new terms from the node that was written with them, where it has as many: they are in the order sent. */
-  async learn(fresh: readonly NewTerm[], node: Fields): Promise<void> {
+  const learn = async (fresh: readonly NewTerm[], node: Fields): Promise<void> => {
     const learnt: Record<string, string> = {};
     for (const term of fresh) {
       const tids = tidsOf(node, term.field);
       const tid = tids.length === term.count ? tids[term.index] : undefined;
       if (tid !== undefined) learnt[keyOf(term)] = tid;
     }
-    await this.#write(learnt);
-  }
-
+    await write(learnt);
+  };
   /** Forgets every id that was learned, of terms and vocabularies. */
-  async forgetAll(): Promise<void> {
-    await this.#write(Object.fromEntries(Object.keys(await this.#read()).map((key) => [key, unknown])));
-    this.#traits.learn({ vocabularies: {} });
-  }
-
-  #idsOf(known: Readonly<Record<string, string>>, term: NewTerm): string[] {
-    const stated = this.#stated.terms[term.vocabulary];
-    if (stated && Object.hasOwn(stated, term.name)) return idsIn(stated[term.name]);
+  const forgetAll = async (): Promise<void> => {
+    await write(Object.fromEntries(Object.keys(await read()).map((key) => [key, unknown])));
+    traits.learn({ vocabularies: {} });
+  };
+  const idsOf = (known: Readonly<Record<string, string>>, term: NewTerm): string[] => {
+    const ids = stated.terms[term.vocabulary];
+    if (ids && Object.hasOwn(ids, term.name)) return idsIn(ids[term.name]);
     return idsIn(known[keyOf(term)]);
-  }
-
-  #read(isAfresh = false): Promise<Readonly<Record<string, string>>> {
-    const known = (isAfresh ? null : this.#known) ?? this.#store.read();
-    this.#known = known;
+  };
+  const read = (isAfresh = false): Promise<Readonly<Record<string, string>>> => {
+    const known = (isAfresh ? null : remembered) ?? store.read();
+    remembered = known;
     known.catch(() => {
-      this.#known = null;
+      remembered = null;
     });
     return known;
-  }
-
-  async #write(terms: Readonly<Record<string, string>>): Promise<void> {
+  };
+  const write = async (terms: Readonly<Record<string, string>>): Promise<void> => {
     if (Object.keys(terms).length === 0) return;
-    await this.#store.write(terms);
-    this.#known = null;
-  }
-}
+    await store.write(terms);
+    remembered = null;
+  };
+  return { resolve, find, findVocabularies, vocabularyId, isProven, prove, learn, forgetAll };
+};
 
 /** Stands for ids that the portal no longer has: a store only adds. */
 const unknown = 'unknown';

@@ -1,7 +1,7 @@
 // Ids of terms by name: what is put in the place of names, what is learned, and who is making a term just now.
 import { describe, expect, it } from 'vitest';
 import { type StatedTerms, type TermStore, Traits } from '../../src/portal-client/settings.ts';
-import { type NewTerm, Terms } from '../../src/portal-client/terms.ts';
+import { type NewTerm, termsOf } from '../../src/portal-client/terms.ts';
 
 const calm = new AbortController().signal;
 const nothing: StatedTerms = { vocabularies: {}, terms: {} };
@@ -38,7 +38,7 @@ const askedOf = (
     },
     vocabularyId: async (vocabulary: string) => onPortal?.[`id of ${vocabulary}`]?.[0] ?? null,
   };
-  return { asked, terms: new Terms(store, { ...nothing, ...stated }, traits, lookups) };
+  return { asked, terms: termsOf(store, { ...nothing, ...stated }, traits, lookups) };
 };
 
 const named = (name: string, vocabulary = 'tags') => ({

@@ -2,7 +2,7 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { SeenKeys } from '../../../src/tables/transform/step/rows.ts';
+import { seenKeysAt } from '../../../src/tables/transform/step/rows.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 import { made } from './support/made.ts';
 
@@ -90,7 +90,7 @@ describe('the same step twice', () => {
 describe('keys that were seen', () => {
   it('are the same, however long, and new once', () => {
     const path = join(tempDir(), 'seen');
-    const seen = new SeenKeys(path);
+    const seen = seenKeysAt(path);
     const long = 'x'.repeat(100);
     const keys = ['a', 'b', 'a', 'c', 'd', 'e', 'b', long, `${long}y`, long, 'e'];
     expect(keys.map((key) => seen.add([key, '1']))).toEqual([

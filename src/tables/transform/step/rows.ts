@@ -1,7 +1,6 @@
 // Steps that leave rows out or order them: filter, dedupe and sort; on disk where memory would grow.
 import { hash } from 'node:crypto';
 import { rmSync } from 'node:fs';
-import type { StatementSync } from 'node:sqlite';
 import { TableStepError } from '../../../model/errors.ts';
 import { compileExpression } from '../../../model/recipe/expression.ts';
 import { isTrue, NoValue } from '../../../model/recipe/expression-values.ts';
@@ -26,30 +25,22 @@ const scratchDatabase = (path: string): DatabaseSync => {
   return database;
 };
 
-export class SeenKeys {
-  readonly #path: string;
-  readonly #database: DatabaseSync;
-  readonly #insert: StatementSync;
+export type SeenKeys = ReturnType<typeof seenKeysAt>;
 
-  /** `path`: a file for the keys; must not exist. */
-  constructor(path: string) {
-    this.#path = path;
-    this.#database = scratchDatabase(path);
-    this.#database.exec('CREATE TABLE seen (key TEXT PRIMARY KEY) WITHOUT ROWID; BEGIN');
-    this.#insert = this.#database.prepare('INSERT OR IGNORE INTO seen VALUES (?)');
-  }
-
+/** `path`: a file for the keys; must not exist. */
+export const seenKeysAt = (path: string) => {
+  const database = scratchDatabase(path);
+  database.exec('CREATE TABLE seen (key TEXT PRIMARY KEY) WITHOUT ROWID; BEGIN');
+  const insert = database.prepare('INSERT OR IGNORE INTO seen VALUES (?)');
   /** Adds a key; true when it is new. */
-  add(parts: readonly string[]): boolean {
-    return this.#insert.run(keyOf(parts)).changes === 1;
-  }
-
+  const add = (parts: readonly string[]): boolean => insert.run(keyOf(parts)).changes === 1;
   /** Forgets all keys and removes the file. Idempotent. */
-  close(): void {
-    if (this.#database.isOpen) this.#database.close();
-    rmSync(this.#path, { force: true });
-  }
-}
+  const close = (): void => {
+    if (database.isOpen) database.close();
+    rmSync(path, { force: true });
+  };
+  return { add, close };
+};
 
 /** A stage that needs more than one row at a time. */
 export interface Stage extends Omit<Table, 'close'> {
@@ -143,7 +134,7 @@ export const rowSteps: StepMakers<'filter' | 'split' | 'dedupe'> = {
   /** Keeps the first of the rows that agree in the named columns. */
   dedupe: (columns, names, { scratch }) => {
     const places = names.map((name) => placeOf('dedupe', columns, name));
-    const seen = new SeenKeys(scratch('dedupe'));
+    const seen = seenKeysAt(scratch('dedupe'));
     return {
       columns,
       apply: ({ cells }) => seen.add(places.map((at) => cells[at] ?? '')),

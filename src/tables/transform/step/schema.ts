@@ -5,7 +5,7 @@ import { type FieldSchema, notationOf, type TableSchema } from '../../../model/r
 import { plural } from '../../../util/plural.ts';
 import { shown } from '../row.ts';
 import { inColumn, inRow, placeOf, type RowStep, type StepTools, type Violation } from './row-step.ts';
-import { SeenKeys } from './rows.ts';
+import { type SeenKeys, seenKeysAt } from './rows.ts';
 
 /** A check of one column: what is wrong with a cell, or null. */
 type CellCheck = (cell: string) => string | null;
@@ -25,10 +25,10 @@ export const schemaStep = (columns: string[], schema: TableSchema, { scratch }: 
     at: placeOf('schema', columns, field.name),
     required: field.constraints?.required === true || keys.includes(field.name),
     check: cellCheck(field),
-    seen: field.constraints?.unique === true ? new SeenKeys(scratch(`unique-${columns.indexOf(field.name)}`)) : null,
+    seen: field.constraints?.unique === true ? seenKeysAt(scratch(`unique-${columns.indexOf(field.name)}`)) : null,
   }));
   const keyPlaces = keys.map((name) => placeOf('schema', columns, name));
-  const seenKeys = keys.length > 0 ? new SeenKeys(scratch('key')) : null;
+  const seenKeys = keys.length > 0 ? seenKeysAt(scratch('key')) : null;
   const unchecked = uncheckedParts(columns, schema);
   return {
     columns,
