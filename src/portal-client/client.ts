@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { paths } from '../dataset-api/paths.ts';
 import { PortalConflictError } from '../model/errors.ts';
-import { Datastore } from './datastore.ts';
+import { type Datastore, datastoreOf } from './datastore.ts';
 import { DialectChoice } from './dialect.ts';
 import { filePath, fileSender } from './files.ts';
 import type { FileReply, Http } from './http.ts';
@@ -34,7 +34,7 @@ const sharedParts = (settings: PortalSettings, hooks: PortalHooks) => {
   const session = new Session(settings, hooks);
   const traits = new Traits(hooks.traits ?? {}, (known) => hooks.onTraits?.(known));
   const caller = new Caller(session, null);
-  const datastore = new Datastore(caller, traits, 0);
+  const datastore = datastoreOf(caller, traits, 0);
   const dialect = new DialectChoice({ set: settings.dialect, traits, caller, datastore });
   const nodes = new Nodes(caller, dialect);
   const suggestions = suggestionsOf(caller, traits);
@@ -84,7 +84,7 @@ export class Portal {
     this.drafts = shared.drafts;
     this.nodes = new Nodes(caller, shared.dialect);
     this.attach = fileSender(caller, traits, timeouts);
-    this.datastore = new Datastore(caller, traits, timeouts.importMs ?? timeouts.uploadMs);
+    this.datastore = datastoreOf(caller, traits, timeouts.importMs ?? timeouts.uploadMs);
   }
 
   /** Opens the client of a portal. Nothing is sent before the first call. @throws TypeError when `url` is no URL. */

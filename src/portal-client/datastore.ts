@@ -34,104 +34,82 @@ const [rowsAtOnce, tablesAtOnce] = [1000, 20];
 /** Tries of an unclear search, and the pause between (ms): each locks all datastores, so some fail side by side. */
 const [mostSearches, searchPauseMs] = [3, 200];
 
-export class Datastore {
-  readonly #caller: Caller;
-  readonly #traits: Traits;
-  readonly #importMs: number;
-  readonly #offered: ReadCache<boolean>;
+export type Datastore = ReturnType<typeof datastoreOf>;
 
-  /** `importMs`: how long an import may take before its reply. */
-  constructor(caller: Caller, traits: Traits, importMs: number) {
-    this.#caller = caller;
-    this.#traits = traits;
-    this.#importMs = importMs;
-    this.#offered = new ReadCache(caller.session.signal);
-  }
-
+/** `importMs`: how long an import may take before its reply. */
+export const datastoreOf = (caller: Caller, traits: Traits, importMs: number) => {
+  const offered = new ReadCache<boolean>(caller.session.signal);
   /** True where the portal has datastore endpoints at all; asked once per portal, with a read of any node's status. */
-  async isOffered(signal: AbortSignal): Promise<boolean> {
-    return this.#traits.get('datastore') ?? this.#offered.get('', (until) => this.#ask(until), signal);
-  }
-
+  const isOffered = async (signal: AbortSignal): Promise<boolean> =>
+    traits.get('datastore') ?? offered.get('', (until) => ask(until), signal);
   /** The integers of the datastore status; null where the portal has no datastore endpoints ({@link isOffered}). */
-  async status(nid: string, signal: AbortSignal): Promise<DatastoreNumbers | null> {
+  const status = async (nid: string, signal: AbortSignal): Promise<DatastoreNumbers | null> => {
     const call = { action: 'read datastore status', method: 'GET', path: paths.datastore(nid) } as const;
     try {
-      const reply = await this.#caller.call(call, signal);
+      const reply = await caller.call(call, signal);
       const numbers = numbersOf(reply.text);
-      if (numbers === null) throw wrongShape(reply, this.#caller.portal, 'a datastore status');
+      if (numbers === null) throw wrongShape(reply, caller.portal, 'a datastore status');
       return numbers;
     } catch (error) {
-      if (isAnswer(error, 'not-offered') && !(await this.isOffered(signal))) return null;
+      if (isAnswer(error, 'not-offered') && !(await isOffered(signal))) return null;
       throw error;
     }
-  }
-
+  };
   /** Imports the resource's file; waits up to `importMs`. The reply says nothing about success: look at the status. */
-  import(nid: string, signal: AbortSignal): Promise<void> {
-    const patience = { headersMs: this.#importMs, totalMs: this.#importMs };
+  const runImport = (nid: string, signal: AbortSignal): Promise<void> => {
+    const patience = { headersMs: importMs, totalMs: importMs };
     const call = { action: 'import datastore', method: 'POST', path: paths.datastoreImport(nid), body: '' } as const;
-    return this.#command({ ...call, ...patience }, signal);
-  }
-
-  remove(nid: string, signal: AbortSignal): Promise<void> {
-    return this.#command({ action: 'delete datastore', method: 'DELETE', path: paths.datastore(nid) }, signal);
-  }
-
+    return command({ ...call, ...patience }, signal);
+  };
+  const remove = (nid: string, signal: AbortSignal): Promise<void> =>
+    command({ action: 'delete datastore', method: 'DELETE', path: paths.datastore(nid) }, signal);
   /** Sets how the file of a resource is read by its next import. @throws PortalRefusedError where that is not offered. */
-  async configure(nid: string, dialect: TableDialectSettings, signal: AbortSignal): Promise<void> {
+  const configure = async (nid: string, dialect: TableDialectSettings, signal: AbortSignal): Promise<void> => {
     const body = JSON.stringify({ manager: '', configuration: dialect });
     const call = { action: 'configure datastore', method: 'PUT', path: paths.datastore(nid), body } as const;
-    await this.#caller.order(call, 'null', signal);
-  }
-
+    await caller.order(call, 'null', signal);
+  };
   /** False where the portal is known not to count rows: then `table` is undefined, and only states tell of imports. */
-  get counts(): boolean {
-    return this.#traits.get('counts') !== 'none';
-  }
-
+  const counts = (): boolean => traits.get('counts') !== 'none';
   /** One table; undefined where the portal does not count rows, null where there is no table. */
-  async table(uuid: string, signal: AbortSignal): Promise<PortalTable | null | undefined> {
-    const value = (await this.#repeated([uuid], (open) => this.#search(open, signal), signal)).get(uuid);
+  const table = async (uuid: string, signal: AbortSignal): Promise<PortalTable | null | undefined> => {
+    const value = (await repeated([uuid], (open) => search(open, signal), signal)).get(uuid);
     const table = tableOf(uuid, value);
     if (table !== undefined || value === null) return table;
     // Pages of another site, from the first to the last try: there is no search. One that has counted owes its answer.
-    if (value !== undefined || this.#traits.get('counts') !== undefined) throw this.#unusable(uuid, value);
-    this.#traits.learn({ counts: 'none' });
+    if (value !== undefined || traits.get('counts') !== undefined) throw unusable(uuid, value);
+    traits.learn({ counts: 'none' });
     return undefined;
-  }
-
+  };
   /** The error for an answer that leaves open what a table holds: the search failed, or that is no answer of it. */
-  #unusable(uuid: string, value: unknown): PortalError {
-    const { name, redact } = this.#caller.portal;
+  const unusable = (uuid: string, value: unknown): PortalError => {
+    const { name, redact } = caller.portal;
     const request = { method: 'GET', path: paths.datastoreSearch, mayHaveHappened: false };
     const isFailed = isObject(value) && 'error' in value;
     const words = redact(JSON.stringify(isFailed ? value.error : (value ?? 'no JSON'))).slice(0, 300);
     const message = `portal ${name}: the rows of ${uuid} cannot be counted: ${words}`;
     if (isFailed) return new PortalBusyError(message, request, { hint: 'nothing to do: it is retried' });
     return new PortalReplyError(message, request, { hint: hintFor('odd-answer') });
-  }
-
+  };
   /** Tables by the uuids of their resources; null for one that is not there, none for one that could not be counted. */
-  async tables(uuids: readonly string[], signal: AbortSignal): Promise<Map<string, PortalTable | null>> {
+  const tables = async (uuids: readonly string[], signal: AbortSignal): Promise<Map<string, PortalTable | null>> => {
     const found = new Map<string, PortalTable | null>();
-    for (const [uuid, value] of await this.#repeated(uuids, (open) => this.#search(open, signal), signal)) {
+    for (const [uuid, value] of await repeated(uuids, (open) => search(open, signal), signal)) {
       const table = tableOf(uuid, value);
       if (table !== undefined) found.set(uuid, table);
     }
     return found;
-  }
-
+  };
   /** The rows of a table, page by page; none where it is not there or cannot be read. */
-  async *rows(uuid: string, signal: AbortSignal): AsyncGenerator<TableRows> {
+  async function* rows(uuid: string, signal: AbortSignal): AsyncGenerator<TableRows> {
     for (let offset = 0; ; ) {
       const query = `resource_id=${encodeURIComponent(uuid)}&limit=${rowsAtOnce}&offset=${offset}`;
       const path = `${paths.datastoreSearch}?${query}`;
       const call = { action: 'read rows', method: 'GET', path } as const;
-      const search = async () => new Map([[uuid, await this.#valueOf(call, signal)]]);
-      const value = (await this.#repeated([uuid], search, signal)).get(uuid);
+      const search = async () => new Map([[uuid, await valueOf(call, signal)]]);
+      const value = (await repeated([uuid], search, signal)).get(uuid);
       const table = tableOf(uuid, value);
-      if (table === undefined && offset > 0) throw this.#unusable(uuid, value);
+      if (table === undefined && offset > 0) throw unusable(uuid, value);
       if (!table) return;
       const found = recordOf(recordOf(value).result).records;
       const records = Array.isArray(found) ? found.filter(isObject) : [];
@@ -140,9 +118,12 @@ export class Datastore {
       if (records.length === 0 || offset >= table.rows) return;
     }
   }
-
   /** The answers of searches by uuid; those that are unclear are asked for again. */
-  async #repeated(uuids: readonly string[], search: Search, signal: AbortSignal): Promise<Map<string, unknown>> {
+  const repeated = async (
+    uuids: readonly string[],
+    search: Search,
+    signal: AbortSignal,
+  ): Promise<Map<string, unknown>> => {
     const values = new Map<string, unknown>();
     for (let searches = 1, open = uuids; ; searches++) {
       for (let at = 0; at < open.length; at += tablesAtOnce) {
@@ -152,71 +133,66 @@ export class Datastore {
       if (open.length === 0 || searches === mostSearches) return values;
       await sleep(searchPauseMs, undefined, { signal });
     }
-  }
-
+  };
   /** The answers of searches for the first row of each table, by uuid; none where the portal has no search. */
-  async #search(uuids: readonly string[], signal: AbortSignal): Promise<Map<string, unknown>> {
+  const search = async (uuids: readonly string[], signal: AbortSignal): Promise<Map<string, unknown>> => {
     const isOne = uuids.length === 1;
-    const many = isOne ? null : await this.#searchMany(uuids, signal);
+    const many = isOne ? null : await searchMany(uuids, signal);
     if (many) return many;
     const values = new Map<string, unknown>();
     for (const uuid of uuids) {
-      const ways = this.#traits.get('counts');
+      const ways = traits.get('counts');
       const path = `${paths.datastoreSearch}?resource_id=${encodeURIComponent(uuid)}&limit=1`;
       const call = { action: 'count rows', method: 'GET', path } as const;
-      const value = ways === 'none' ? null : await this.#valueOf(call, signal);
+      const value = ways === 'none' ? null : await valueOf(call, signal);
       values.set(uuid, value);
       if (ways !== undefined) continue;
-      if (value === null) this.#traits.learn({ counts: 'none' });
-      else if (tableOf(uuid, value)) this.#traits.learn({ counts: isOne ? 'many' : 'one' });
+      if (value === null) traits.learn({ counts: 'none' });
+      else if (tableOf(uuid, value)) traits.learn({ counts: isOne ? 'many' : 'one' });
     }
     return values;
-  }
-
+  };
   /** Several queries in one request; null where the portal does not take them. */
-  async #searchMany(uuids: readonly string[], signal: AbortSignal): Promise<Map<string, unknown> | null> {
-    if ((this.#traits.get('counts') ?? 'many') !== 'many') return null;
+  const searchMany = async (uuids: readonly string[], signal: AbortSignal): Promise<Map<string, unknown> | null> => {
+    if ((traits.get('counts') ?? 'many') !== 'many') return null;
     // Portals cache answers by body, hence new names of queries.
     const nonce = randomUUID().slice(0, 8);
     const names = new Map(uuids.map((uuid, index) => [uuid, `t${index}_${nonce}`]));
     const queries = [...names].map(([uuid, name]) => [name, { resource_id: uuid, limit: 1 }]);
     const body = JSON.stringify(Object.fromEntries(queries));
     const call = { action: 'count rows', method: 'POST', path: paths.datastoreSearch, body, isRead: true } as const;
-    const answers = await this.#valueOf(call, signal);
+    const answers = await valueOf(call, signal);
     // There may be no search at all; a single query shows that.
     if (answers === null || answers === undefined) return null;
     const isTaken = isObject(answers) && names.values().some((name) => name in answers);
-    this.#traits.learn({ counts: isTaken ? 'many' : 'one' });
+    traits.learn({ counts: isTaken ? 'many' : 'one' });
     return isTaken ? new Map([...names].map(([uuid, name]) => [uuid, answers[name]])) : null;
-  }
-
+  };
   /** The JSON of an answer (undefined: none); null where the portal has no such route, forbids it, or breaks on every search. */
-  async #valueOf(call: Call, signal: AbortSignal): Promise<unknown> {
+  const valueOf = async (call: Call, signal: AbortSignal): Promise<unknown> => {
     try {
-      const { text } = await this.#caller.call({ ...call, maxBytes: maxRowBytes }, signal);
+      const { text } = await caller.call({ ...call, maxBytes: maxRowBytes }, signal);
       return parsedJson(text) ?? undefined;
     } catch (error) {
       if (isAnswer(error, 'table-absent')) return { error: 'not found' };
       if (error instanceof PortalRefusedError) return null;
       // Releases without a datastore answer every search with the page of a crash; others only while something is wrong.
-      if (isAnswer(error, 'search-broken') && !(await this.isOffered(signal))) return null;
+      if (isAnswer(error, 'search-broken') && !(await isOffered(signal))) return null;
       throw error;
     }
-  }
-
-  async #command(call: Call, signal: AbortSignal): Promise<void> {
-    const text = await this.#caller.order(call, 'a list holding true', signal);
+  };
+  const command = async (call: Call, signal: AbortSignal): Promise<void> => {
+    const text = await caller.order(call, 'a list holding true', signal);
     if (/^(?:---\s*)?(?:-\s*|\[\s*)?false\b/.test(text.trim())) {
-      throw new ImportFailedError(`portal ${this.#caller.portal.name}: ${call.method} ${call.path} answered false`, {
+      throw new ImportFailedError(`portal ${caller.portal.name}: ${call.method} ${call.path} answered false`, {
         hint: 'the portal failed without a reason; check its error log',
       });
     }
-  }
-
+  };
   /** Node 1 need not exist: a portal with the endpoint speaks of the node, one without speaks of the resource. */
-  async #ask(signal: AbortSignal): Promise<boolean> {
+  const ask = async (signal: AbortSignal): Promise<boolean> => {
     const call = { action: 'look for datastore', method: 'GET', path: paths.datastore('1') } as const;
-    const isOffered = await this.#caller.call(call, signal).then(
+    const isOffered = await caller.call(call, signal).then(
       () => true,
       (error: unknown) => {
         if (isAnswer(error, 'node-gone', 'datastore-denied', 'forbidden')) return true;
@@ -224,10 +200,11 @@ export class Datastore {
         throw error;
       },
     );
-    this.#traits.learn({ datastore: isOffered });
+    traits.learn({ datastore: isOffered });
     return isOffered;
-  }
-}
+  };
+  return { isOffered, status, import: runImport, remove, configure, counts, table, tables, rows };
+};
 
 /** Of a status in JSON or YAML, null when they are not there. That of recorded portals is not valid YAML, hence by line. */
 export const numbersOf = (text: string): DatastoreNumbers | null => {

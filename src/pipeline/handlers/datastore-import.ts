@@ -326,7 +326,7 @@ const settle = async (state: ResourceState): Promise<LedgerEntry> => {
   const { table } = state;
   if (portal.traits.get('importsOnAttach') !== true)
     for (const change of table?.importer.changes ?? []) item.tell(change);
-  if (!portal.datastore.counts) item.tell('its rows were not counted, which this portal does not offer');
+  if (!portal.datastore.counts()) item.tell('its rows were not counted, which this portal does not offer');
   await item.did('imported');
   const entry = await ledger.settle(item.portal, { ...state.entry, datastore: 'pending', rowsAreOwn: true });
   return state.provesNow ? { ...entry, datastore: 'imported', rows: table?.rows ?? null } : entry;

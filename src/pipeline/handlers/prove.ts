@@ -63,7 +63,7 @@ const lookAtTables = async (
     const numbers = isToRequest ? await datastore.status(unproven.nid, signal).catch(ifOfItem) : null;
     const state = numbers && datastoreState(numbers);
     // By its rows, and by its state where that was read; what cannot be counted by its state.
-    const fits = size ? hasShape(size, unproven) : size === undefined && !datastore.counts && state !== null;
+    const fits = size ? hasShape(size, unproven) : size === undefined && !datastore.counts() && state !== null;
     const isWhole = fits && (state === null || state === 'imported');
     const found = [
       ...(size === undefined ? [] : [`${size?.rows ?? 'no'} rows of ${unproven.rows}`]),

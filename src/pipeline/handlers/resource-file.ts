@@ -204,7 +204,8 @@ export const compareRows: ResourceStep = async (state) => {
   const { item, portal } = target;
   const path = join(deps.settings.preparedDir, `${item.id}.live.csv`);
   // The rows of another file may have been imported since.
-  const isLive = entry.datastore === 'imported' && entry.file?.sha256 === entry.good.sha256 && portal.datastore.counts;
+  const isLive =
+    entry.datastore === 'imported' && entry.file?.sha256 === entry.good.sha256 && portal.datastore.counts();
   const { maxRowBytes: rowBytes } = deps.settings;
   const listed = wish.isLogged ? { examples: mostListed } : {};
   const live = isLive ? { datastore: portal.datastore, uuid: entry.uuid, path } : null;
