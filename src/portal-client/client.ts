@@ -6,7 +6,7 @@ import { type Datastore, datastoreOf } from './datastore.ts';
 import { DialectChoice } from './dialect.ts';
 import { filePath, fileSender } from './files.ts';
 import type { FileReply, Http } from './http.ts';
-import { draftFinder, groupResolver, UuidLookup } from './lookup.ts';
+import { draftFinder, groupResolver, uuidLookup } from './lookup.ts';
 import { type NodeInput, Nodes } from './nodes.ts';
 import { type PortalProbe, probePortal } from './probe.ts';
 import type { NodeRow } from './replies.ts';
@@ -40,7 +40,7 @@ const sharedParts = (settings: PortalSettings, hooks: PortalHooks) => {
   const suggestions = suggestionsOf(caller, traits);
   return {
     ...{ session, settings, traits, dialect, suggestions },
-    lookup: new UuidLookup((query, signal) => nodes.list(query, signal), session.signal),
+    lookup: uuidLookup((query, signal) => nodes.list(query, signal), session.signal),
     terms: termsOf(hooks.terms ?? memoryTerms(), settings.terms, traits, suggestions),
     resolveGroups: groupResolver(settings.name, nodes, session.signal),
     drafts: draftFinder(session, nodes, suggestions),

@@ -22,70 +22,59 @@ type Rows = Promise<Map<string, NodeRow>>;
 
 type Batch = { uuids: Set<string>; rows: Rows; go: () => void };
 
-/** Looks nodes up by uuid, up to 20 (a page) in one request: those requested together, filled up with others that soon will be. */
-export class UuidLookup {
-  readonly #list: List;
-  readonly #shared: AbortSignal;
-  readonly #now: () => number;
-  #open: Batch | null = null;
+/**
+ * Looks nodes up by uuid, up to 20 (a page) in one request: those requested together, filled up with others that soon will be.
+ * `shared`: the signal batches run under, for they belong to no single caller; `now`: a clock that only goes forward.
+ */
+export const uuidLookup = (list: List, shared: AbortSignal, now = () => performance.now()) => {
+  let batch: Batch | null = null;
   /** What is looked up soon, with the answer where it came along. */
-  readonly #expected = new BoundedMap<string, { rows: Rows; until: number } | null>(mostExpected);
-
-  /** `shared`: the signal batches run under, for they belong to no single caller; `now`: a clock that only goes forward. */
-  constructor(list: List, shared: AbortSignal, now = () => performance.now()) {
-    this.#list = list;
-    this.#shared = shared;
-    this.#now = now;
-  }
-
+  const expected = new BoundedMap<string, { rows: Rows; until: number } | null>(mostExpected);
   /** Uuids that are looked up soon (`recent`). */
-  expect(uuids: readonly string[]): void {
+  const expect = (uuids: readonly string[]): void => {
     for (const uuid of uuids.map((each) => each.toLowerCase())) {
-      if (!this.#expected.has(uuid)) this.#expected.set(uuid, null);
+      if (!expected.has(uuid)) expected.set(uuid, null);
     }
-  }
-
+  };
   /** The listed row of that uuid with the lowest nid. `recent`: takes, once, an answer that came along with others. */
-  async find(uuid: string, signal: AbortSignal, { recent = false } = {}): Promise<NodeRow | null> {
+  const find = async (uuid: string, signal: AbortSignal, { recent = false } = {}): Promise<NodeRow | null> => {
     signal.throwIfAborted();
     const key = uuid.toLowerCase();
-    const early = this.#expected.get(key);
-    this.#expected.delete(key);
-    if (recent && early && this.#now() < early.until) {
+    const early = expected.get(key);
+    expected.delete(key);
+    if (recent && early && now() < early.until) {
       const rows = await abortable(early.rows, signal).catch(() => null);
       if (rows) return rows.get(key) ?? null;
       signal.throwIfAborted();
     }
-    this.#open ??= this.#begin();
-    const { uuids, rows, go } = this.#open;
+    batch ??= begin();
+    const { uuids, rows, go } = batch;
     uuids.add(key);
     if (uuids.size === maxPageSize) go();
     return (await abortable(rows, signal)).get(key) ?? null;
-  }
-
-  #begin(): Batch {
+  };
+  const begin = (): Batch => {
     const uuids = new Set<string>();
     const gathered = Promise.withResolvers<void>();
-    const rows = gathered.promise.then(() => this.#request([...uuids]));
+    const rows = gathered.promise.then(() => request([...uuids]));
     const go = (): void => {
       clearTimeout(timer);
-      this.#open = null;
-      const now = this.#now();
-      for (const [uuid, early] of this.#expected) {
+      batch = null;
+      const at = now();
+      for (const [uuid, early] of expected) {
         if (uuids.size === maxPageSize) break;
-        if (early && now < early.until) continue;
+        if (early && at < early.until) continue;
         uuids.add(uuid);
-        this.#expected.set(uuid, { rows, until: now + recentMs });
+        expected.set(uuid, { rows, until: at + recentMs });
       }
       gathered.resolve();
     };
     const timer = setTimeout(go, gatherMs);
     return { uuids, rows, go };
-  }
-
-  async #request(uuids: string[]): Promise<Map<string, NodeRow>> {
+  };
+  const request = async (uuids: string[]): Promise<Map<string, NodeRow>> => {
     const fields = ['nid', 'vid', 'uuid', 'type', 'title', 'status', 'uid', 'changed'];
-    const rows = await this.#list({ fields, parameters: { uuid: uuids } }, this.#shared);
+    const rows = await list({ fields, parameters: { uuid: uuids } }, shared);
     const byUuid = new Map<string, NodeRow>();
     let twins = 0;
     for (const row of rows) {
@@ -97,9 +86,10 @@ export class UuidLookup {
     // Nodes that share a uuid may have pushed others off the page.
     if (twins === 0 || rows.length < maxPageSize || uuids.length === 1) return byUuid;
     const middle = Math.ceil(uuids.length / 2);
-    return new Map([...(await this.#request(uuids.slice(0, middle))), ...(await this.#request(uuids.slice(middle)))]);
-  }
-}
+    return new Map([...(await request(uuids.slice(0, middle))), ...(await request(uuids.slice(middle)))]);
+  };
+  return { expect, find };
+};
 
 /** Nodes that the account may read and that no list shows, and how many ids were not checked. */
 type HiddenNodes = { nodes: PortalNode[]; unread: number };

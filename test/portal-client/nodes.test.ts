@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { fieldItems } from '../../src/dataset-api/fields.ts';
 import { PortalBusyError, PortalConflictError, PortalGoneError, PortalReplyError } from '../../src/model/errors.ts';
-import { UuidLookup } from '../../src/portal-client/lookup.ts';
+import { uuidLookup } from '../../src/portal-client/lookup.ts';
 import type { ListQuery } from '../../src/portal-client/nodes.ts';
 import { calm, failureFrom, openForTest } from './support/open.ts';
 import { refusal } from './support/scripted-server.ts';
@@ -241,7 +241,7 @@ describe('looking up by uuid', () => {
       asked.push([parameters?.uuid ?? []].flat());
       return [];
     };
-    const lookup = new UuidLookup(list, calm, () => now);
+    const lookup = uuidLookup(list, calm, () => now);
     const uuids = Array.from({ length: 30 }, (_, n) => uuidOf(n));
     lookup.expect(uuids);
     await lookup.find(uuidOf(0), calm, { recent: true });
