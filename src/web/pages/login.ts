@@ -11,51 +11,42 @@ import { formOf, type Page, parameterOf, type Session, send } from './layout.ts'
 
 const sessionMs = 12 * 3600 * 1000;
 
-/** Sessions of one process; they end with it. */
-export class Logins {
-  readonly #web: Runtime['config']['web'];
-  readonly #sessions = new BoundedMap<string, { token: string; until: number }>(1000);
-  readonly #guesses: Guesses;
-  readonly #open: Session = { token: secretText(), canLogOut: false };
+type Logins = ReturnType<typeof loginsOf>;
+
+/** Sessions of one process; they end with it. Without a password everybody who reaches the pages may use them. */
+export const loginsOf = (web: Runtime['config']['web'], guesses: Guesses) => {
+  const sessions = new BoundedMap<string, { token: string; until: number }>(1000);
+  const everybody: Session = { token: secretText(), canLogOut: false };
   /** Name of the cookie; over https browsers take one of this prefix from this very host only. */
-  readonly cookieName: string;
-
-  /** Without a password everybody who reaches the pages may use them. */
-  constructor(web: Runtime['config']['web'], guesses: Guesses) {
-    this.cookieName = web.publicUrl?.startsWith('https:') ? '__Host-sluice-session' : 'sluice-session';
-    this.#guesses = guesses;
-    this.#web = web;
-  }
-
+  const cookieName = web.publicUrl?.startsWith('https:') ? '__Host-sluice-session' : 'sluice-session';
   /** The session of a request; null where it has to log in first. */
-  sessionOf(request: FastifyRequest, now = Date.now()): Session | null {
-    if (this.#web.password === null) return this.#open;
-    const id = cookieOf(request, this.cookieName);
-    const session = id === null ? undefined : this.#sessions.get(id);
+  const sessionOf = (request: FastifyRequest, now = Date.now()): Session | null => {
+    if (web.password === null) return everybody;
+    const id = cookieOf(request, cookieName);
+    const session = id === null ? undefined : sessions.get(id);
     return session && session.until > now ? { token: session.token, canLogOut: true } : null;
-  }
-
+  };
   /** The session that name and password begin; where they do not, why: see {@link Guesses.try}. */
-  logIn(
+  const logIn = (
     { username, password }: { username: string; password: string },
     address: string,
     now = Date.now(),
-  ): { id: string } | Exclude<Tried, 'right'> {
-    const isUser = isSameSecret(username, this.#web.username);
-    const isRight = isSameSecret(password, this.#web.password ?? '') && isUser && this.#web.password !== null;
-    const tried = this.#guesses.try(isRight, address, now);
+  ): { id: string } | Exclude<Tried, 'right'> => {
+    const isUser = isSameSecret(username, web.username);
+    const isRight = isSameSecret(password, web.password ?? '') && isUser && web.password !== null;
+    const tried = guesses.try(isRight, address, now);
     if (tried !== 'right') return tried;
-    this.#guesses.forget(address);
+    guesses.forget(address);
     const id = secretText();
-    this.#sessions.set(id, { token: secretText(), until: now + sessionMs });
+    sessions.set(id, { token: secretText(), until: now + sessionMs });
     return { id };
-  }
-
-  logOut(request: FastifyRequest): void {
-    const id = cookieOf(request, this.cookieName);
-    if (id !== null) this.#sessions.delete(id);
-  }
-}
+  };
+  const logOut = (request: FastifyRequest): void => {
+    const id = cookieOf(request, cookieName);
+    if (id !== null) sessions.delete(id);
+  };
+  return { cookieName, sessionOf, logIn, logOut };
+};
 
 /** True when the token of a form is that of the session. */
 export const isToken = (given: string | null, { token }: Session): boolean =>

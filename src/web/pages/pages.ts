@@ -22,7 +22,7 @@ import { type FeedTable, feedXml } from './feed.ts';
 import { homePage, mostFound, searchPage } from './home.ts';
 import { itemPage, mostResources } from './item.ts';
 import { type Act, actLink, formOf, noAct, type Page, parameterOf, send } from './layout.ts';
-import { isToken, Logins, loginPath, loginRoutes } from './login.ts';
+import { isToken, loginPath, loginRoutes, loginsOf } from './login.ts';
 import { itemForReaders, itemViewForReaders, overviewForReaders, pauseForReaders, runForReaders } from './reader.ts';
 import { itemsPerPage, runItemsPage, runPage, runsPage } from './run.ts';
 import { uploadHtml, uploadRoute } from './upload.ts';
@@ -49,7 +49,7 @@ const assets = {
 } as const;
 
 export const pagesPart: WebPart = (app, { runtime, overview, guesses }) => {
-  const logins = new Logins(runtime.config.web, guesses);
+  const logins = loginsOf(runtime.config.web, guesses);
   const isSecure = runtime.config.web.publicUrl?.startsWith('https:');
   app.addContentTypeParser('application/x-www-form-urlencoded', { parseAs: 'string' }, (_request, body, done) =>
     done(null, new URLSearchParams(body.toString())),
