@@ -213,12 +213,13 @@ describe('an error message below the last row', () => {
     ]);
   });
 
-  it.each(['message,n\nOK,5\nError: no route,2\n', 'warning,n\nice,5\nWarning: snow,\n'])(
-    'may be a record: %j',
-    async (content) => {
-      expect((await inspectTable(fileOf(content))).verdict).toBe('sound');
-    },
-  );
+  it.each([
+    'message,n\nOK,5\nError: no route,2\n',
+    'warning,n\nice,5\nWarning: snow,\n',
+    'message,time\nError: disk full,5\nError: no route,6\nError: disk full again,\n',
+  ])('may be a record: %j', async (content) => {
+    expect((await inspectTable(fileOf(content))).verdict).toBe('sound');
+  });
 });
 
 describe('a row that is the header in other capitals, spaces or quotes', () => {

@@ -87,14 +87,16 @@ export const paddedNotes = (scanner: CellScanner, isBelowBlank: (row: number) =>
   /** True when the table has such rows among the others. */
   let isUsual = false;
   return {
-    add: (row: number, filled: number): void => {
+    /** `above`: how the row above begins; in a table of messages, the last row is one of them. */
+    add: (row: number, filled: number, above: string): void => {
       if (filled === 0) {
-        if (tail.count === 0) tail.isApart = true;
+        tail.isApart ||= tail.count === 0;
         return;
       }
       const first = scanner.firstCell(row);
       const [start, stop] = [scanner.starts[first] ?? 0, scanner.ends[first] ?? 0];
       if (tail.count === 0 && !tail.isApart && !isBelowBlank(row)) tail.areLong = false;
+      if (tail.count === 0 && isNoteStart(above)) tail.areMarked = false;
       tail.count += 1;
       if (start === stop || !isProse(scanner.marks[first] ?? 0)) tail.count = Number.POSITIVE_INFINITY;
       if (tail.count > mostNotes) return;

@@ -36,8 +36,8 @@ export const rowInspector = (scanner: CellScanner, findings: Findings, settings:
   const padded = paddedNotes(scanner, (row) => isApart(row));
   const names = secondHeaders(scanner, header);
   let rows = 0;
-  /** The last row: how many of its cells hold something, its line, and whether it reads like a note, one cut by delimiters, or a sum. */
-  const last = { line: 0, filled: 0, note: false, cutNote: false, total: false };
+  /** The last row: how many of its cells hold something, its line, how it begins, and whether it reads like a note, one cut by delimiters, or a sum. */
+  const last = { line: 0, filled: 0, begin: '', note: false, cutNote: false, total: false };
   let lastRow = -1;
   /** Columns that have their first text in the row at hand. */
   let firstTexts: number[] = [];
@@ -56,15 +56,22 @@ export const rowInspector = (scanner: CellScanner, findings: Findings, settings:
     last.line = scanner.lineOf(row);
   };
 
-  const judgeLast = (row: number): void => {
-    const { bytes, starts, ends, marks } = scanner;
+  const beginOf = (row: number): string => {
+    const { bytes, starts, ends } = scanner;
     const first = scanner.firstCell(row);
-    const [start, mark] = [starts[first] ?? 0, marks[first] ?? 0];
+    const start = starts[first] ?? 0;
+    return bytes.toString('utf8', start, Math.min(ends[first] ?? 0, start + 60));
+  };
+
+  const judgeLast = (row: number): void => {
+    const { bytes, starts, marks } = scanner;
+    const first = scanner.firstCell(row);
+    const mark = marks[first] ?? 0;
+    last.begin = beginOf(row);
     last.note = (mark & has.space) !== 0 && (mark & has.text) !== 0;
-    const begin = bytes.toString('utf8', start, Math.min(ends[first] ?? 0, start + 60));
     const isCut = starts.subarray(first + 1, scanner.firstCell(row + 1)).some((at) => bytes[at] === space);
-    last.cutNote = isCut && (mark & has.quotes) === 0 && (isNoteStart(begin) || isApart(row));
-    last.total = totals.test(begin);
+    last.cutNote = isCut && (mark & has.quotes) === 0 && (isNoteStart(last.begin) || isApart(row));
+    last.total = totals.test(last.begin);
   };
 
   /** A text that begins or ends in a way that is remarked. */
@@ -141,7 +148,7 @@ export const rowInspector = (scanner: CellScanner, findings: Findings, settings:
   const whole = (row: number): void => {
     const { filled, marks } = count(row);
     if ((marks & badMarks) !== 0) inspectCells(row);
-    if (filled < 2 && width > 1) padded.add(row, filled);
+    if (filled < 2 && width > 1) padded.add(row, filled, lastRow < 0 ? last.begin : beginOf(lastRow));
     else padded.reset();
     if (filled === 0) findings.add('empty-rows', () => foundRow(scanner, row));
     else remember(row, filled);
