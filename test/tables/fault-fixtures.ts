@@ -544,6 +544,14 @@ export const faultFixtures: FaultFixture[] = [
     column: 2,
   },
   {
+    title: 'two stray quotes, with rows between them',
+    content: 'id,name,n\n1,"Oak,5\n2,Elm,6\n3,Ash",7\n',
+    kind: 'quote-unclosed',
+    verdict: 'faulty',
+    line: 2,
+    column: 2,
+  },
+  {
     title: 'an unclosed quote that exceeds the limit of a row',
     content: `id,name\n1,"Ann\n${'2,Bob\n'.repeat(400)}`,
     kind: 'quote-unclosed',

@@ -188,6 +188,7 @@ describe('a table whose header is given', () => {
     ['Error: no rows were found, try again\n1,2,3\n', 1],
     ['first last\nAnn 5\nBob 6\n', 0],
     ['name\nAnn\n\nBob\n', 0],
+    ['id,name,n\n1,"Oak,5\n2,Elm,6\n3,Ash",7\n', 0],
   ])('has records below it, whatever they look like: %j', async (content, skipRows) => {
     expect((await inspectTable(fileOf(content))).verdict).not.toBe('sound');
     const { findings } = await inspectTable(fileOf(content), { skipRows });

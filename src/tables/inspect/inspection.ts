@@ -94,7 +94,7 @@ export const tableInspection = (settings: InspectionSettings) => {
     }
     header = scannedHeader(scanner, row, dialect);
     const { cells, raw } = header;
-    body = rowInspector(scanner, findings, { width: cells.length, header: raw, rowBytes, apart });
+    body = rowInspector(scanner, findings, { delimiter, width: cells.length, header: raw, rowBytes, apart });
     body.inspectCells(row);
   };
 

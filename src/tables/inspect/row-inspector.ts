@@ -8,6 +8,7 @@ import { type Findings, foundAt, foundIn, foundRow } from './finding.ts';
 import { mostColumns } from './header.ts';
 import { isNoteStart, paddedNotes, raggedRows } from './note-rows.ts';
 import { secondHeaders } from './second-header.ts';
+import { swallowedRows } from './swallowed-rows.ts';
 
 const empty = kindNumber('empty');
 const text = kindNumber('text');
@@ -19,6 +20,7 @@ const sheetErrors = /^#(?:REF!|NAME\?|VALUE!|DIV\/0!|N\/A|NUM!|NULL!)$/;
 const totals = /^(?:grand )?(?:total|sum|subtotal|summe|gesamt)\b/i;
 
 interface RowSettings {
+  delimiter: string;
   width: number;
   /** The bytes of the header row without its line end. */
   header: Buffer;
@@ -30,11 +32,12 @@ interface RowSettings {
 export type RowInspector = ReturnType<typeof rowInspector>;
 
 export const rowInspector = (scanner: CellScanner, findings: Findings, settings: RowSettings) => {
-  const { width, header, rowBytes, apart } = settings;
+  const { delimiter, width, header, rowBytes, apart } = settings;
   const kinds = new ColumnKinds(Math.min(width, mostColumns + 1));
   const ragged = raggedRows(scanner, findings, width);
   const padded = paddedNotes(scanner, (row) => isApart(row));
   const names = secondHeaders(scanner, header);
+  const swallowed = swallowedRows(scanner, delimiter);
   let rows = 0;
   /** The last row: how many of its cells hold something, its line, how it begins, and whether it reads like a note, one cut by delimiters, or a sum. */
   const last = { line: 0, filled: 0, begin: '', note: false, cutNote: false, total: false };
@@ -148,6 +151,7 @@ export const rowInspector = (scanner: CellScanner, findings: Findings, settings:
   const whole = (row: number): void => {
     const { filled, marks } = count(row);
     if ((marks & badMarks) !== 0) inspectCells(row);
+    if ((marks & has.quotes) !== 0) swallowed.add(row);
     if (filled < 2 && width > 1) padded.add(row, filled, lastRow < 0 ? last.begin : beginOf(lastRow));
     else padded.reset();
     if (filled === 0) findings.add('empty-rows', () => foundRow(scanner, row));
@@ -206,6 +210,7 @@ export const rowInspector = (scanner: CellScanner, findings: Findings, settings:
     end: (isGiven: boolean): number | null => {
       const lines = [ragged.end(rows), isGiven ? null : padded.report(findings)].filter((line) => line !== null);
       if (!isGiven) names.report(findings, (column) => kinds.facts(column));
+      if (!isGiven) swallowed.report(findings, rows);
       return lines.length === 0 ? null : Math.min(...lines);
     },
   };

@@ -320,17 +320,21 @@ export const faultKinds = {
         : 'check that the rows of the file are separated by line breaks; else shorten the row, or raise `limits.row` in the configuration';
     },
   }),
-  /** Beyond the `limit` of a row, or up to the end of the file; in a line below, `until`, text follows the next quote. */
-  'quote-unclosed': kind<{ limit?: number; until?: number | undefined; isFixable?: boolean }>({
+  /** Beyond the `limit` of a row, or up to the end of the file; in a line below, `until`, text or nothing (`holdsRows`) follows the next quote. */
+  'quote-unclosed': kind<{ limit?: number; until?: number | undefined; holdsRows?: true; isFixable?: boolean }>({
     code: ({ limit }) => (limit === undefined ? quoting : 'table-oversize'),
-    message: ({ limit, until }) => {
+    message: ({ limit, until, holdsRows }) => {
       if (limit !== undefined) return openInLimit.message(limit);
+      if (holdsRows)
+        return `a quote opens here and runs on to line ${until}, over lines that look like rows of the table`;
       return until === undefined
         ? 'a quote opens here and is never closed'
         : `a quote opens here and is not closed properly: it runs on to line ${until}, where text follows the next quote`;
     },
-    hint: ({ limit }) =>
-      limit === undefined ? `${closeQuote}; a quote inside a quoted cell is written twice` : openInLimit.hint,
+    hint: ({ limit, holdsRows }) => {
+      if (holdsRows) return `remove that quote and the next one; ${asRecord}`;
+      return limit === undefined ? `${closeQuote}; a quote inside a quoted cell is written twice` : openInLimit.hint;
+    },
     fix: ({ isFixable }) => (isFixable ? 'the unclosed quote is removed' : null),
   }),
   'quote-text-after': kind<{ isFixable?: boolean }>({
