@@ -100,23 +100,20 @@ export class Ledger {
   }
 
   async putAll(portal: string, entries: readonly LedgerEntry[]): Promise<void> {
-    for (let at = 0; at < entries.length; at += entriesAtOnce) {
-      const fields = entries.slice(at, at + entriesAtOnce).map((entry) => this.#entryField(portal, entry));
-      await this.#writer.write(fields);
-    }
+    for (let at = 0; at < entries.length; at += entriesAtOnce)
+      await this.#writer.write(entries.slice(at, at + entriesAtOnce).map((entry) => this.#entryField(portal, entry)));
   }
 
   /** Writes an entry, and what goes along with it, all or nothing. */
   async put(portal: string, entry: LedgerEntry, { sent, former }: WrittenWith = {}): Promise<LedgerEntry> {
     const target = targetOf(portal, entry.key);
-    const writes: FieldWrite[] = [
+    await this.#writer.writeLater([
       this.#entryField(portal, entry),
       ...(sent ? [{ hash: this.#keys.sent(target), field: entry.key, value: JSON.stringify(sent) }] : []),
       ...(former === undefined
         ? []
         : [{ hash: this.#keys.history(target), field: entry.key, value: former && JSON.stringify(former) }]),
-    ];
-    await this.#writer.writeLater(writes);
+    ]);
     return entry;
   }
 
@@ -155,19 +152,23 @@ export class Ledger {
 
   /** Moves everything known under one key to another, in one transaction; the node keeps its uuid. */
   async rename(portal: string, from: LedgerEntry, to: string): Promise<void> {
-    const target = targetOf(portal, from.key);
-    const [sent, former] = await Promise.all(
-      [this.#keys.sent(target), this.#keys.history(target)].map((hash) => this.#redis.hgetBuffer(hash, from.key)),
-    );
-    const moved = (hash: string, value: FieldWrite['value']): FieldWrite[] => [
-      { hash, field: from.key, value: null },
-      { hash, field: to, value },
-    ];
+    const hashes = this.#hashesOf(targetOf(portal, from.key));
+    const [, ...others] = await Promise.all(hashes.map((hash) => this.#redis.hgetBuffer(hash, from.key)));
+    const moved = [JSON.stringify({ ...from, key: to, missingSince: null }), ...others];
     await this.#writer.write([
-      ...moved(this.#keys.entries(target), JSON.stringify({ ...from, key: to, missingSince: null })),
-      ...moved(this.#keys.sent(target), sent ?? null),
-      ...moved(this.#keys.history(target), former ?? null),
+      ...hashes.map((hash) => ({ hash, field: from.key, value: null })),
+      ...hashes.map((hash, at) => ({ hash, field: to, value: moved[at] ?? null })),
     ]);
+  }
+
+  /** Forgets everything known under a key. */
+  async forget(target: Target, key: string): Promise<void> {
+    await this.#writer.write(this.#hashesOf(target).map((hash) => ({ hash, field: key, value: null })));
+  }
+
+  /** Where what is known of a target is, the entries first. */
+  #hashesOf(target: Target): string[] {
+    return [this.#keys.entries(target), this.#keys.sent(target), this.#keys.history(target)];
   }
 
   /** Address of the portal that the ledger of a target describes; null where it was not noted yet. */

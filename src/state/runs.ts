@@ -63,22 +63,22 @@ const dropSchema = z.union([z.object({ claim: z.string(), key: z.string() }), se
 
 export class Runs {
   readonly phases: RunPhases;
+  readonly keepMs: number;
   readonly #redis: Redis;
   readonly #keys: RedisKeys;
-  readonly #keepMs: number;
   readonly #writer: StateWriter;
 
   constructor(redis: Redis, keys: RedisKeys, keepMs: number, writer: JobWriter | null = null) {
     this.#redis = redis;
     this.#keys = keys;
-    this.#keepMs = keepMs;
+    this.keepMs = keepMs;
     this.#writer = writer ?? plainWriter(redis);
     this.phases = runPhases(redis, keys, this.#writer);
   }
 
   /** The records in the name of a job: what it writes is refused with JobLostError once another worker has the job. */
   forJob(writer: JobWriter | null): Runs {
-    return new Runs(this.#redis, this.#keys, this.#keepMs, writer);
+    return new Runs(this.#redis, this.#keys, this.keepMs, writer);
   }
 
   /** Records what is asked of a run before its job is added; null where that is not understood. */
@@ -258,8 +258,8 @@ export class Runs {
       .del(keys.runWork(runId), keys.runOpen(runId), keys.runLines(runId))
       .del(keys.runBegun(runId), keys.runFailures(runId), keys.runDrops(runId))
       .hdel(keys.cancelled, runId)
-      .expire(keys.run(runId), Math.ceil(this.#keepMs / 1000))
-      .zremrangebyscore(keys.runs, '-inf', Date.now() - this.#keepMs)
+      .expire(keys.run(runId), Math.ceil(this.keepMs / 1000))
+      .zremrangebyscore(keys.runs, '-inf', Date.now() - this.keepMs)
       .exec();
   }
 

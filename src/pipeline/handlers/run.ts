@@ -1,8 +1,10 @@
 // Job kind `run`: plans a run and stores its work, page by page. Jobs on its items do it; the last of them lets the run close.
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { HeldError } from '../../model/errors.ts';
 import type { Handler, JobContext, RunData, RunRequest } from '../../model/job.ts';
-import { isBelow } from '../../model/key.ts';
-import type { LedgerEntry } from '../../model/ledger-entry.ts';
+import { isBelow, parentKey } from '../../model/key.ts';
+import type { IndexedEntry, LedgerEntry } from '../../model/ledger-entry.ts';
 import type { PlanFile, PlanFileItem } from '../../model/plan-file.ts';
 import type { Reason } from '../../model/report.ts';
 import type { ResourceWish } from '../../model/wish.ts';
@@ -116,8 +118,29 @@ const planGathered = async (planning: Planning): Promise<PlannedCounts> => {
   ]);
   // Not before: what is held changes nothing of what is expected.
   for (const page of first.expected) await deps.deadlines.expect(page, now);
+  if (request.only === null && !pins) await forgetSpent(planning, plan);
   if (refresh || isRepeated || plan.index.size === 0) await ledger.refreshed(request, now);
   return writer.end(request.only === null ? [...gathered.remarks, ...plan.remarks] : [], gathered.manifest.priority);
+};
+
+/** Forgets what is neither on the portal nor named: what never was there at once, what was deleted once its runs are forgotten. */
+const forgetSpent = async ({ deps, request, gathered, isLimited }: Planning, { index, missing }: TargetPlan) => {
+  const { ledger, settings, runs, deadlines } = deps;
+  const named = gathered.wishes.keys;
+  const isWhole = !isLimited && missing.unproven === null && gathered.skipped.length === 0;
+  const isSpent = ({ key, nid, removed, syncedAt }: IndexedEntry): boolean =>
+    nid === null && !named.has(key) && (removed === null ? isWhole : Date.now() - syncedAt > runs.keepMs);
+  const known = Map.groupBy(index.values(), isSpent);
+  const staying = new Set(known.get(false)?.map(({ key }) => parentKey(key)));
+  for (const { key } of known.get(true) ?? []) {
+    const entry = staying.has(key) ? null : await ledger.entry(request.portal, key);
+    if (entry?.pending !== null) continue; // it may be there
+    await deadlines.expect([{ member: expectedOf.data(request.portal, key), everyMs: null }], Date.now());
+    const logs = join(settings.changeLogsDir, request.portal, entry.uuid);
+    for (const path of [join(settings.rejectsDir, key), `${logs}.csv`, `${logs}.json`])
+      await rm(path, { recursive: true, force: true });
+    await ledger.forget(request, key);
+  }
 };
 
 /** Plans page by page and stores the work of each; nothing takes effect before the plan is ended. */

@@ -1,0 +1,72 @@
+// What is neither on the portal nor named any more is forgotten: the state and its files do not grow with former items.
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { uuidOfKey } from '../../src/model/key.ts';
+import { type GatedPortal, openGatedPortal } from './support/gated-portal.ts';
+import { makeRemotePlace } from './support/remote-place.ts';
+
+let site: GatedPortal;
+beforeAll(async () => {
+  site = await openGatedPortal();
+});
+
+const datasetOf = (id: string, more: Record<string, unknown> = {}) => ({
+  id,
+  title: id,
+  resources: [{ id: 'table', file: `data/${id}.csv`, ...more }],
+});
+
+const placeOf = (keepRuns?: string) => {
+  const place = makeRemotePlace(site.gateway.url, keepRuns ? { jobs: { keepRuns } } : {});
+  const manifestOf = (name: string, ...datasets: object[]): string =>
+    place.manifest({ name, onMissing: 'delete', datasets });
+  const keys = async (): Promise<string[]> => {
+    const { out } = await place.run(['status', '--all', '--json']);
+    const { items } = JSON.parse(out) as { items: { key: string }[] };
+    return items.map(({ key }) => key).toSorted();
+  };
+  place.write('data/stays.csv', 'a,b\n1,2\n');
+  return { place, manifestOf, keys };
+};
+
+describe('an item that the manifest no longer names', () => {
+  it('is forgotten at once where it never was on the portal: `status` is well again', async () => {
+    const { place, manifestOf, keys } = placeOf();
+    place.write('data/faulty.csv', 'a,b\n1\n');
+    const stays = datasetOf('stays');
+    expect((await place.publish(manifestOf('never', stays, datasetOf('faulty')))).code).toBe(3);
+    expect(await keys()).toEqual(['never/faulty/table', 'never/stays', 'never/stays/table']);
+    const manifest = manifestOf('never', stays);
+    expect((await place.publish(manifest)).code).toBe(0);
+    expect(await keys()).toEqual(['never/stays', 'never/stays/table']);
+    expect((await place.run(['status'])).code).toBe(0);
+  });
+
+  it('is forgotten with its files where it was deleted longer ago than runs are kept', async () => {
+    const { place, manifestOf, keys } = placeOf('1s');
+    const stays = datasetOf('stays');
+    place.write('data/goes.csv', 'a,b\n1,2\nx,3\n');
+    const goes = {
+      ...datasetOf('goes', { table: [{ cast: { a: 'integer' } }], badRows: 'quarantine', maxBadRows: 2 }),
+      changes: 'publish',
+    };
+    await place.publish(manifestOf('deleted', stays, goes));
+    const rejects = join(place.stateDir, 'rejects/deleted/goes/table');
+    const logs = join(place.stateDir, 'change-logs/local');
+    const log = `${uuidOfKey('deleted/goes/_change-log')}.csv`;
+    expect(readdirSync(rejects)).toHaveLength(1);
+    expect(readdirSync(logs)).toEqual([log]);
+    const manifest = manifestOf('deleted', stays);
+    await place.publish(manifest);
+    expect(await keys()).toContain('deleted/goes/table');
+    await wait(1100);
+    expect((await place.publish(manifest)).report.counts).toMatchObject({ actions: {} });
+    expect(await keys()).toEqual(['deleted/stays', 'deleted/stays/table']);
+    expect(existsSync(rejects)).toBe(false);
+    expect(readdirSync(logs)).toEqual([]);
+    await place.publish(manifestOf('deleted', stays, goes));
+    expect(await keys()).toContain('deleted/goes/table');
+  });
+});
