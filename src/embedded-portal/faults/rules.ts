@@ -92,43 +92,36 @@ export const readFaults = async (path: string) => {
   return checked.value;
 };
 
-export type Draw = ReturnType<Draws['next']>;
+export type Draw = ReturnType<ReturnType<typeof drawsOf>>;
 
-export class Draws {
-  readonly #seed: number;
-  readonly #rules: KnownRule[];
-  readonly #seen = new Map<string, number>();
-
-  constructor({ seed, rules }: FaultPlan) {
-    this.#seed = seed;
-    this.#rules = rules.map(knownRule);
-  }
-
+export const drawsOf = ({ seed, rules }: FaultPlan) => {
+  const known = rules.map(knownRule);
+  const seen = new Map<string, number>();
   /**
    * The fault of a request; `path` without its query. A draw depends on seed, rule, method, path and how often that
    * method and path came before, not on the order in which different requests arrive. `fault` is the rule that decides; null
    * when the request passes unharmed, `delayMs` later.
    */
-  next(method: string, path: string) {
+  return (method: string, path: string) => {
     const name = `${method} ${path}`;
-    const nth = (this.#seen.get(name) ?? 0) + 1;
-    this.#seen.set(name, nth);
+    const nth = (seen.get(name) ?? 0) + 1;
+    seen.set(name, nth);
     let delayMs = 0;
     const before: SiteRule[] = [];
-    for (const [index, known] of this.#rules.entries()) {
-      const { rule } = known;
-      if (!isMeant(known, method, path) || known.hits >= (rule.times ?? Number.POSITIVE_INFINITY)) continue;
-      const [chance, amount] = numbersOf(`${this.#seed} ${index} ${name} ${nth}`);
+    for (const [index, each] of known.entries()) {
+      const { rule } = each;
+      if (!isMeant(each, method, path) || each.hits >= (rule.times ?? Number.POSITIVE_INFINITY)) continue;
+      const [chance, amount] = numbersOf(`${seed} ${index} ${name} ${nth}`);
       if (chance >= (rule.probability ?? 1)) continue;
-      known.hits += 1;
+      each.hits += 1;
       if (rule.fault === 'pass') break;
       if (isSiteRule(rule)) before.push(rule);
       else if (rule.fault !== 'delay') return { delayMs, before, fault: rule };
       else delayMs += delayOf(rule, amount);
     }
     return { delayMs, before, fault: null };
-  }
-}
+  };
+};
 
 /** A rule, how many requests matched it, when its turn came last (milliseconds; the start before), how often it was drawn. */
 const knownRule = (rule: FaultRule) => {

@@ -8,7 +8,7 @@ import { http } from '../../util/http.ts';
 import { durationMs } from '../../util/quantity.ts';
 import { closeAfter, listenOn } from '../connections.ts';
 import type { PortalServer } from '../portal-server.ts';
-import { type Draw, Draws, type FaultPlan, type FaultRule, type SiteRule } from './rules.ts';
+import { type Draw, drawsOf, type FaultPlan, type FaultRule, type SiteRule } from './rules.ts';
 
 /** A request that came through; `status` is what the portal answered, null when it was not asked or did not answer. */
 export interface Seen {
@@ -40,10 +40,10 @@ export type Switchboard = Awaited<ReturnType<typeof openSwitchboard>>;
 /** Opens a switchboard. Throws PortalPortError when it cannot listen. */
 export const openSwitchboard = async (options: SwitchboardOptions) => {
   const counts = new Map<string, number>();
-  let draws = drawsOf(options.plan);
+  let draws = drawsOf(options.plan ?? noFaults);
   const server = http.createServer({ keepAliveTimeout: 30_000, requestTimeout: 0 }, (incoming, reply) => {
     const { method = 'GET', url: path = '/' } = incoming;
-    const draw = draws.next(method, path.split('?')[0] ?? path);
+    const draw = draws(method, path.split('?')[0] ?? path);
     const name = draw.fault?.fault ?? draw.before[0]?.fault ?? (draw.delayMs > 0 ? 'delay' : null);
     const seen: Seen = { method, path, status: null, fault: name };
     if (name) counts.set(name, (counts.get(name) ?? 0) + 1);
@@ -58,7 +58,7 @@ export const openSwitchboard = async (options: SwitchboardOptions) => {
     url,
     /** Changes the rules; requests in progress keep theirs. Null passes everything. */
     setPlan: (plan: FaultPlan | null): void => {
-      draws = drawsOf(plan);
+      draws = drawsOf(plan ?? noFaults);
     },
     counts: (): Record<string, number> => Object.fromEntries(counts),
     /** Cuts all connections; idempotent. */
@@ -70,7 +70,7 @@ export const openSwitchboard = async (options: SwitchboardOptions) => {
   };
 };
 
-const drawsOf = (plan: FaultPlan | null): Draws => new Draws(plan ?? { seed: 1, rules: [] });
+const noFaults: FaultPlan = { seed: 1, rules: [] };
 
 const actOn = async (server: SwitchboardOptions['server'], rule: SiteRule): Promise<void> => {
   if (server === undefined) return;
