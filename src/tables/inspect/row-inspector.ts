@@ -151,7 +151,7 @@ export const rowInspector = (scanner: CellScanner, findings: Findings, settings:
   const whole = (row: number): void => {
     const { filled, marks } = count(row);
     if ((marks & badMarks) !== 0) inspectCells(row);
-    if ((marks & has.quotes) !== 0) swallowed.add(row);
+    if ((marks & has.quotes) !== 0) swallowed.add(row, marks);
     if (filled < 2 && width > 1) padded.add(row, filled, lastRow < 0 ? last.begin : beginOf(lastRow));
     else padded.reset();
     if (filled === 0) findings.add('empty-rows', () => foundRow(scanner, row));

@@ -29,13 +29,13 @@ export const swallowedRows = (scanner: CellScanner, delimiter: string) => {
     suspects.push({ at: foundIn(scanner, row, [cell, open]), breaks: lines.length - 1, proofs });
   };
   return {
-    /** Takes a row with cells in quotes. */
-    add: (row: number): void => {
+    /** Takes a row with cells in quotes; `all`: the marks of its cells together. */
+    add: (row: number, all: number): void => {
       quotedRows += 1;
+      if ((all & has.lineBreak) === 0 || suspects.length === mostPlaces) return;
       const marks = scanner.marks.subarray(scanner.firstCell(row), scanner.firstCell(row + 1));
       const column = marks.findIndex((mark) => (mark & has.lineBreak) !== 0);
-      if (column >= 0 && ((marks[column] ?? 0) & has.escapes) === 0 && suspects.length < mostPlaces)
-        suspect(row, column);
+      if (((marks[column] ?? 0) & has.escapes) === 0) suspect(row, column);
     },
     /** The table has ended with so many rows. */
     report: (findings: Findings, rows: number): void => {
