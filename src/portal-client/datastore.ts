@@ -106,7 +106,7 @@ export const datastoreOf = (caller: Caller, traits: Traits, importMs: number) =>
       const query = `resource_id=${encodeURIComponent(uuid)}&limit=${rowsAtOnce}&offset=${offset}`;
       const path = `${paths.datastoreSearch}?${query}`;
       const call = { action: 'read rows', method: 'GET', path } as const;
-      const search = async () => new Map([[uuid, await valueOf(call, signal)]]);
+      const search = async () => new Map([[uuid, await answerTo(call, signal)]]);
       const value = (await repeated([uuid], search, signal)).get(uuid);
       const table = tableOf(uuid, value);
       if (table === undefined && offset > 0) throw unusable(uuid, value);
@@ -119,11 +119,7 @@ export const datastoreOf = (caller: Caller, traits: Traits, importMs: number) =>
     }
   }
   /** The answers of searches by uuid; those that are unclear are asked for again. */
-  const repeated = async (
-    uuids: readonly string[],
-    search: Search,
-    signal: AbortSignal,
-  ): Promise<Map<string, unknown>> => {
+  const repeated = async (uuids: readonly string[], search: Search, signal: AbortSignal) => {
     const values = new Map<string, unknown>();
     for (let searches = 1, open = uuids; ; searches++) {
       for (let at = 0; at < open.length; at += tablesAtOnce) {
@@ -140,17 +136,17 @@ export const datastoreOf = (caller: Caller, traits: Traits, importMs: number) =>
     const many = isOne ? null : await searchMany(uuids, signal);
     if (many) return many;
     const values = new Map<string, unknown>();
-    for (const uuid of uuids) {
-      const ways = traits.get('counts');
-      const path = `${paths.datastoreSearch}?resource_id=${encodeURIComponent(uuid)}&limit=1`;
-      const call = { action: 'count rows', method: 'GET', path } as const;
-      const value = ways === 'none' ? null : await valueOf(call, signal);
-      values.set(uuid, value);
-      if (ways !== undefined) continue;
-      if (value === null) traits.learn({ counts: 'none' });
-      else if (tableOf(uuid, value)) traits.learn({ counts: isOne ? 'many' : 'one' });
-    }
+    for (const uuid of uuids) values.set(uuid, await searchOne(uuid, isOne ? 'many' : 'one', signal));
     return values;
+  };
+  /** The same of one table; how many a request may name is known by an answer. */
+  const searchOne = async (uuid: string, proven: 'many' | 'one', signal: AbortSignal): Promise<unknown> => {
+    const ways = traits.get('counts');
+    const path = `${paths.datastoreSearch}?resource_id=${encodeURIComponent(uuid)}&limit=1`;
+    const value = ways === 'none' ? null : await answerTo({ action: 'count rows', method: 'GET', path }, signal);
+    const counts = value === null ? 'none' : tableOf(uuid, value) ? proven : undefined;
+    if (ways === undefined && counts) traits.learn({ counts });
+    return value;
   };
   /** Several queries in one request; null where the portal does not take them. */
   const searchMany = async (uuids: readonly string[], signal: AbortSignal): Promise<Map<string, unknown> | null> => {
@@ -161,7 +157,7 @@ export const datastoreOf = (caller: Caller, traits: Traits, importMs: number) =>
     const queries = [...names].map(([uuid, name]) => [name, { resource_id: uuid, limit: 1 }]);
     const body = JSON.stringify(Object.fromEntries(queries));
     const call = { action: 'count rows', method: 'POST', path: paths.datastoreSearch, body, isRead: true } as const;
-    const answers = await valueOf(call, signal);
+    const answers = await answerTo(call, signal);
     // There may be no search at all; a single query shows that.
     if (answers === null || answers === undefined) return null;
     const isTaken = isObject(answers) && names.values().some((name) => name in answers);
@@ -169,7 +165,7 @@ export const datastoreOf = (caller: Caller, traits: Traits, importMs: number) =>
     return isTaken ? new Map([...names].map(([uuid, name]) => [uuid, answers[name]])) : null;
   };
   /** The JSON of an answer (undefined: none); null where the portal has no such route, forbids it, or breaks on every search. */
-  const valueOf = async (call: Call, signal: AbortSignal): Promise<unknown> => {
+  const answerTo = async (call: Call, signal: AbortSignal): Promise<unknown> => {
     try {
       const { text } = await caller.call({ ...call, maxBytes: maxRowBytes }, signal);
       return parsedJson(text) ?? undefined;

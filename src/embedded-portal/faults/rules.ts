@@ -110,9 +110,9 @@ export const drawsOf = ({ seed, rules }: FaultPlan) => {
     const before: SiteRule[] = [];
     for (const [index, each] of known.entries()) {
       const { rule } = each;
-      if (!isMeant(each, method, path) || each.hits >= (rule.times ?? Number.POSITIVE_INFINITY)) continue;
+      const { probability = 1, times = Number.POSITIVE_INFINITY } = rule;
       const [chance, amount] = numbersOf(`${seed} ${index} ${name} ${nth}`);
-      if (chance >= (rule.probability ?? 1)) continue;
+      if (!isMeant(each, method, path) || each.hits >= times || chance >= probability) continue;
       each.hits += 1;
       if (rule.fault === 'pass') break;
       if (isSiteRule(rule)) before.push(rule);
