@@ -353,7 +353,7 @@ class Cookies {
     if (setCookie === undefined) return;
     for (const line of [setCookie].flat().filter((each) => /^[\t\x20-\x7e]*$/.test(each)))
       this.jar.setCookieSync(line, this.url + path, { ignoreError: true });
-    this.all = this.jar.getCookiesSync(this.url, { allPaths: true, expire: false });
+    this.all = this.jar.getCookiesSync(this.url, { allPaths: true, expire: false, sort: true });
   }
 
   /** Adds the session cookie by name where the login names it in its body only (spec 5). */
@@ -367,7 +367,7 @@ class Cookies {
   header(path: string): string {
     const [pathname = '', now] = [(this.basePath + path).split('?')[0], Date.now()];
     const sent = this.all.filter(
-      (each) => pathMatch(pathname, each.path ?? '/') && (each.expiryTime() ?? Infinity) > now,
+      (each) => pathMatch(pathname, each.path ?? '/') && (each.expiryTime(new Date(now)) ?? Infinity) > now,
     );
     return sent.map((each) => each.cookieString()).join('; ');
   }
