@@ -99,7 +99,7 @@ export const headerFindings = (findings: Findings, header: HeaderFacts): string[
       findings.add('header-empty', place, { ...column.facts, ...(named <= tail / 2 ? { isMostly: true } : { fixed }) });
   });
   // As Windows-1252, 1251 and 1250, DOS and Macintosh read a byte order mark of UTF-8.
-  if (/^(?:ï»¿|п»ї|ď»ż|∩╗┐|Ôªø)/.test(cells[0] ?? '')) findings.add('mark-as-text', placeOf(header, 0));
+  if (/^(?:ï»¿|п»ї|ď»ż|∩╗┐|´╗┐|Ôªø)/.test(cells[0] ?? '')) findings.add('mark-as-text', placeOf(header, 0));
   valuesInHeader(findings, header);
   return columns.map(({ portalName }) => portalName);
 };
