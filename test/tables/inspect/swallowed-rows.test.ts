@@ -26,6 +26,12 @@ const swallowing: [title: string, content: string, line: number, column: number]
     2,
   ],
   ['twice', `id,name,n\n1,"Oak,5\n2,Elm,6\n3,Ash",7\n4,Fir,8\n5,"Oak,5\n6,Elm,6\n7,Ash",7\n`, 2, 2],
+  [
+    'below many cells that are no proof',
+    `k,a,n\n${'ka,"p,q\nr,s",t\n'.repeat(12)}1,"Oak,1\n2,Elm,2\n3,Fir,3\n4,Yew,4\n5,Ash",5\n`,
+    26,
+    2,
+  ],
   ['with a line end of old systems', 'id,name,n\r1,"Oak,5\r2,Elm,6\r3,Ash",7\r4,Fir,8\r', 2, 2],
 ];
 
@@ -43,6 +49,11 @@ const legitimate: [title: string, content: string][] = [
   ['semicolons in a text', 'id;text;n\n1;"a; b\nc; d; e\nf; g";5\n2;x;6\n'],
   ['tabs in a text', 'id\ttext\tn\n1\t"a\tb\nc\td\te\nf\tg"\t5\n2\tx\t6\n'],
   ['coordinates', 'id,line,n\n1,"9.1,48.1\n9.2,48.2\n9.3,48.3",5\n2,"9.4,48.4\n9.5,48.5",6\n'],
+  ['a dated log', 'id,log\n1,ok\n2,none\n17,"called\n2026-01-05,visited\n2026-01-09,closed"\n18,ok\n'],
+  [
+    'points with three coordinates in every row',
+    `id,year,line,a,b\n${[1, 2, 3, 4].map((id) => `${id},2020,"9.1,48.1,100\n9.2,48.2,101",5,6\n`).join('')}`,
+  ],
   ['a list of amounts', 'id,list\n1,"Items:\n2,Apples\n3,Pears"\n2,"Items:\n5,Plums\n6,Figs"\n'],
   ['lines of a table of texts', 'name,text\nAnn,"one\ntwo, three\nfour, five"\nBob,"six, seven\neight"\n'],
 ];
