@@ -12,7 +12,7 @@ import {
 } from '../model/errors.ts';
 import { isObject, parsedJson, recordOf } from '../util/json.ts';
 import { hintFor, isAnswer, searchFault } from './answers.ts';
-import { ReadCache } from './read-cache.ts';
+import { readCache } from './read-cache.ts';
 import { wrongShape } from './replies.ts';
 import type { Call, Caller } from './session.ts';
 import type { Traits } from './settings.ts';
@@ -38,10 +38,10 @@ export type Datastore = ReturnType<typeof datastoreOf>;
 
 /** `importMs`: how long an import may take before its reply. */
 export const datastoreOf = (caller: Caller, traits: Traits, importMs: number) => {
-  const offered = new ReadCache<boolean>(caller.session.signal);
+  const offered = readCache<boolean>(caller.session.signal);
   /** True where the portal has datastore endpoints at all; asked once per portal, with a read of any node's status. */
   const isOffered = async (signal: AbortSignal): Promise<boolean> =>
-    traits.get('datastore') ?? offered.get('', (until) => ask(until), signal);
+    traits.get('datastore') ?? offered('', (until) => ask(until), signal);
   /** The integers of the datastore status; null where the portal has no datastore endpoints ({@link isOffered}). */
   const status = async (nid: string, signal: AbortSignal): Promise<DatastoreNumbers | null> => {
     const call = { action: 'read datastore status', method: 'GET', path: paths.datastore(nid) } as const;

@@ -6,7 +6,7 @@ import type { NodeFields } from '../model/wish.ts';
 import { BoundedMap } from '../util/bounded-map.ts';
 import { abortable } from '../util/concurrency.ts';
 import { isForbidden, type ListQuery, type Nodes } from './nodes.ts';
-import { ReadCache } from './read-cache.ts';
+import { readCache } from './read-cache.ts';
 import type { NodeRow, PortalNode } from './replies.ts';
 import type { Identity, Session } from './session.ts';
 import type { Suggestions } from './suggestions.ts';
@@ -114,11 +114,11 @@ type IsEnough = (node: PortalNode, signal: AbortSignal) => Promise<boolean>;
 
 /** Finds nodes that the account may read and no list shows: its own drafts. */
 export const draftFinder = (session: Session, nodes: Nodes, suggestions: Suggestions) => {
-  const known = new ReadCache<HiddenNodes>(session.signal);
+  const known = readCache<HiddenNodes>(session.signal);
   /** Searched for every five minutes at most, and up to one that `isEnough`: the others can be found in another way. */
   const all = (signal: AbortSignal, isEnough?: IsEnough): Promise<HiddenNodes> => {
     const read = (until: AbortSignal) => hiddenNodes({ session, nodes, isEnough }, until);
-    return known.get(isEnough ? 'suggested' : 'all', read, signal);
+    return known(isEnough ? 'suggested' : 'all', read, signal);
   };
   /**
    * Those with a title, and maybe others. One request finds them where the portal suggests drafts to their author. Many
@@ -170,7 +170,7 @@ const hiddenNodes = async (
 
 /** Puts node ids in the place of titles of groups; a title is looked up once in a while, under the signal `shared`. */
 export const groupResolver = (portal: string, nodes: Nodes, shared: AbortSignal) => {
-  const known = new ReadCache<string>(shared);
+  const known = readCache<string>(shared);
   const find = async (title: string, signal: AbortSignal): Promise<string> => {
     const [row, ...others] = await nodes.titled('group', title, signal);
     if (row && others.length === 0) return row.nid;
@@ -188,7 +188,7 @@ export const groupResolver = (portal: string, nodes: Nodes, shared: AbortSignal)
       items.map(async (item) => {
         const { title } = item;
         if (typeof title !== 'string') return item;
-        return { target_id: await known.get(title, (until) => find(title, until), signal) };
+        return { target_id: await known(title, (until) => find(title, until), signal) };
       }),
     );
     return { ...fields, og_group_ref: { und } };

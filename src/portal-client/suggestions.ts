@@ -6,7 +6,7 @@ import { PortalRefusedError } from '../model/errors.ts';
 import { unescapeHtml } from '../util/html.ts';
 import { parsedJson } from '../util/json.ts';
 import { isAnswer } from './answers.ts';
-import { ReadCache } from './read-cache.ts';
+import { readCache } from './read-cache.ts';
 import type { Caller } from './session.ts';
 import type { Traits } from './settings.ts';
 
@@ -24,7 +24,7 @@ export type Suggestions = ReturnType<typeof suggestionsOf>;
 
 /** Asked for in the session: readers without one may be served from a cache, for minutes. */
 export const suggestionsOf = (caller: Caller, traits: Traits) => {
-  const all = new ReadCache<Suggestion[]>(caller.session.signal);
+  const all = readCache<Suggestion[]>(caller.session.signal);
   /** Ids of the terms of that name, else of it in another case, the oldest first; null: the portal does not say. */
   const termsNamed = async (vocabulary: Vocabulary, name: string, signal: AbortSignal): Promise<string[] | null> => {
     const seen = await containing('taxonomy_term', name, signal);
@@ -34,7 +34,7 @@ export const suggestionsOf = (caller: Caller, traits: Traits) => {
     if (!(await mayExist(vocabulary, name, signal))) return [];
     const searched = idsNamed(await facetsNamed(name, signal), vocabulary, name);
     if (searched.length > 0) return searched;
-    return idsNamed(await all.get('', (until) => walk(until), signal), vocabulary, name);
+    return idsNamed(await all('', (until) => walk(until), signal), vocabulary, name);
   };
   /** Name of a term; null where there is none, or the portal does not say. */
   const termName = async (tid: string, signal: AbortSignal): Promise<string | null> => {

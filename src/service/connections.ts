@@ -18,7 +18,7 @@ import { Queues } from '../queue/queues.ts';
 import { paceIn } from '../queue/rate-limit.ts';
 import type { RedisHandle } from '../redis-server/embedded.ts';
 import { configuredFetcher, type Fetcher } from '../sources/fetch/fetch.ts';
-import { FetchedFiles } from '../sources/fetch/fetched-files.ts';
+import { fetchedFiles } from '../sources/fetch/fetched-files.ts';
 import { perPortal } from '../sources/manifest/load.ts';
 import type { Manifest } from '../sources/manifest/schema.ts';
 import type { SourceTools } from '../sources/source-kinds.ts';
@@ -95,7 +95,7 @@ export class Connections extends Opened {
   readonly pauses = portalPauses(this.redis, this.keys, this.queues);
   readonly portals = portalAccess(this.config, this.log);
   /** Files of the web on their way to a portal, on this host. */
-  readonly fetched = new FetchedFiles(join(this.config.stateDir, 'fetched'), this.fetcher);
+  readonly fetched = fetchedFiles(join(this.config.stateDir, 'fetched'), this.fetcher);
   readonly notices = noticeQueue(this.queues, { ...this.config.jobs, ...this.config.retry }, this.log);
   readonly notifier = new Notifier({
     redis: this.redis,

@@ -5,7 +5,7 @@ import { SourceMissingError, SourceRefusedError, unreadable } from '../../model/
 import type { Log } from '../../model/log.ts';
 import { isSystemError } from '../../util/file-calls.ts';
 import type { Fetcher } from '../fetch/fetch.ts';
-import { FetchedFiles } from '../fetch/fetched-files.ts';
+import { fetchedFiles } from '../fetch/fetched-files.ts';
 import { isAddress } from '../manifest/list-schemas.ts';
 import { isPagingHeader, isUnpaged, noPaging, type Paging, pagingOfHeaders } from './paging.ts';
 
@@ -41,7 +41,7 @@ const nameOf = (text: string): string => hash('sha256', text).slice(0, 32);
 
 /** The documents of the catalogue at `root`. What was fetched last is used if its server says that it is current. */
 export const webCatalogue = (root: string, { fetcher, cacheDir, signal, log }: CatalogueTools): CatalogueSource => {
-  const files = new FetchedFiles(cacheDir, fetcher, isPagingHeader);
+  const files = fetchedFiles(cacheDir, fetcher, isPagingHeader);
   const local = localCatalogue(signal);
   const used = new Set<string>();
   const fileOf = (uuid: string) => ({ portal: nameOf(root), uuid });

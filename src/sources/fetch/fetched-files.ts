@@ -36,87 +36,77 @@ export interface Wanted {
   published: Validators | null;
 }
 
-export class FetchedFiles {
-  private readonly dir: string;
-  private readonly fetcher: Pick<Fetcher, 'toFile'>;
-  private readonly keeps: (header: string) => boolean;
-  private swept: Promise<void> | null = null;
+export type FetchedFiles = ReturnType<typeof fetchedFiles>;
 
-  /** Of the headers of an answer, only those that `keeps` names are stored: others may repeat a login. */
-  constructor(dir: string, fetcher: Pick<Fetcher, 'toFile'>, keeps: (header: string) => boolean = () => false) {
-    this.dir = dir;
-    this.fetcher = fetcher;
-    this.keeps = keeps;
-  }
-
+/** Of the headers of an answer, only those that `keeps` names are stored: others may repeat a login. */
+export const fetchedFiles = (
+  dir: string,
+  fetcher: Pick<Fetcher, 'toFile'>,
+  keeps: (header: string) => boolean = () => false,
+) => {
+  let swept: Promise<void> | null = null;
   /**
    * Fetches what is wanted, or resolves with `unchanged` where the published version is the present one. A whole file that
    * is here already is used: at once by the job that fetched it, by others if its server confirms that it is current.
    * Throws as {@link Fetcher.toFile}.
    */
-  async get(
+  const get = async (
     wanted: Wanted,
     options: Pick<FetchOptions, 'signal' | 'log' | 'moved' | 'spentBytes'>,
-  ): Promise<FetchedFile | 'unchanged'> {
-    this.swept ??= this.sweep();
-    await this.swept;
-    const folder = this.folderOf(wanted);
+  ): Promise<FetchedFile | 'unchanged'> => {
+    swept ??= sweep();
+    await swept;
+    const folder = folderOf(wanted);
     const into = join(folder, 'content');
-    const here = await this.whole(folder, wanted.url);
+    const here = await whole(folder, wanted.url);
     if (here?.by === wanted.by) return { ...here, path: into };
     // What another job left here is read once more before a server is told that it is known.
     const isSound = async () => (await unless(sha256Of(into), gone, null)) === here?.sha256;
     const known = wanted.published ?? (here && (await isSound()) ? here.validators : null);
     const how = { ...options, known, name: wanted.name, accept: wanted.accept ?? acceptFor(wanted.name) };
-    const fetched = await this.fetcher.toFile(wanted.url, into, how);
+    const fetched = await fetcher.toFile(wanted.url, into, how);
     if (fetched.status === 'unchanged') {
       if (wanted.published !== null || !here) return 'unchanged';
-      return { ...(await this.note(folder, { ...here, by: wanted.by })), confirmed: fetched.headers };
+      return { ...(await note(folder, { ...here, by: wanted.by })), confirmed: fetched.headers };
     }
     const { status: _status, headers, ...facts } = fetched;
-    const kept = Object.fromEntries(Object.entries(headers).filter(([name]) => this.keeps(name)));
-    return await this.note(folder, { url: wanted.url, by: wanted.by, ...facts, headers: kept });
-  }
-
-  async remove(of: Pick<Wanted, 'portal' | 'uuid'>): Promise<void> {
-    await rm(this.folderOf(of), { recursive: true, force: true });
-  }
-
-  private folderOf({ portal, uuid }: Pick<Wanted, 'portal' | 'uuid'>): string {
-    return join(this.dir, portal, uuid);
-  }
-
-  private async note(folder: string, facts: Facts): Promise<FetchedFile> {
+    const kept = Object.fromEntries(Object.entries(headers).filter(([name]) => keeps(name)));
+    return await note(folder, { url: wanted.url, by: wanted.by, ...facts, headers: kept });
+  };
+  const remove = async (of: Pick<Wanted, 'portal' | 'uuid'>): Promise<void> => {
+    await rm(folderOf(of), { recursive: true, force: true });
+  };
+  const folderOf = ({ portal, uuid }: Pick<Wanted, 'portal' | 'uuid'>): string => join(dir, portal, uuid);
+  const note = async (folder: string, facts: Facts): Promise<FetchedFile> => {
     await makeFolder(folder, 0o700);
     await writeDurably(noteOf(folder), JSON.stringify(facts));
     return { ...facts, path: join(folder, 'content') };
-  }
-
-  private async whole(folder: string, url: string): Promise<Facts | null> {
+  };
+  const whole = async (folder: string, url: string): Promise<Facts | null> => {
     const text = await unless(readFile(noteOf(folder), 'utf8'), ['ENOENT'], null);
-    const note = text === null ? null : noteSchema.safeParse(parsedJson(text)).data;
+    const noted = text === null ? null : noteSchema.safeParse(parsedJson(text)).data;
     const stats = await unless(stat(join(folder, 'content')), ['ENOENT'], null);
-    if (!note || note.url !== url || stats?.size !== note.bytes || stats.mtimeMs > (await mtimeOf(noteOf(folder))))
+    if (!noted || noted.url !== url || stats?.size !== noted.bytes || stats.mtimeMs > (await mtimeOf(noteOf(folder))))
       return null;
     const now = new Date();
     await unless(utimes(folder, now, now), ['ENOENT'], undefined);
-    return note;
-  }
-
+    return noted;
+  };
   /** Removes the folders of resources that were given up. Errors of the file system are left to the next process. */
-  private async sweep(): Promise<void> {
+  const sweep = async (): Promise<void> => {
     try {
-      for (const portal of await readdir(this.dir)) {
-        for (const uuid of await readdir(join(this.dir, portal))) {
-          const folder = this.folderOf({ portal, uuid });
+      for (const portal of await readdir(dir)) {
+        for (const uuid of await readdir(join(dir, portal))) {
+          const folder = folderOf({ portal, uuid });
           if (Date.now() - (await mtimeOf(folder)) > forgottenMs) await rm(folder, { recursive: true, force: true });
         }
       }
     } catch (error) {
       if (!isErrno(error, 'ENOENT', 'EACCES', 'EPERM')) throw error;
     }
-  }
-}
+  };
+  return { get, remove };
+};
 
 export const acceptFor = (name: string): string => {
   const type = contentTypeOf(name);

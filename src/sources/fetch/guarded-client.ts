@@ -16,36 +16,31 @@ import { oneOf } from './response-headers.ts';
 /** A shorter pause that a host requested is waited out here; a longer one is left to the retry of the job. */
 const longestWaitMs = 5_000;
 
-class Pace {
-  private readonly spacingMs: number;
-  private readonly next = new Map<string, number>();
-  private readonly quiets = new Map<string, { until: number; why: string }>();
-
-  constructor(requestsPerSecond: number) {
-    this.spacingMs = requestsPerSecond === 0 ? 0 : 1000 / requestsPerSecond;
-  }
-
+const paceOf = (requestsPerSecond: number) => {
+  const spacingMs = requestsPerSecond === 0 ? 0 : 1000 / requestsPerSecond;
+  const next = new Map<string, number>();
+  const quiets = new Map<string, { until: number; why: string }>();
   /** Resolves when the next request to a host may be sent. @throws SourceUnreachableError in a longer pause */
-  async turn(host: string, signal: AbortSignal): Promise<void> {
+  const turn = async (host: string, signal: AbortSignal): Promise<void> => {
     signal.throwIfAborted();
     const now = Date.now();
-    const { until = 0, why = '' } = this.quiets.get(host) ?? {};
+    const { until = 0, why = '' } = quiets.get(host) ?? {};
     if (until - now > longestWaitMs)
       throw new SourceUnreachableError(`${host} ${why}: paused for ${Math.ceil((until - now) / 1000)} s`, {
         hint: 'no requests are sent until then; sluice retries, after a long pause in the next run',
         retryAfterMs: until - now,
       });
-    const at = Math.max(now, until, this.next.get(host) ?? 0);
-    this.next.set(host, at + this.spacingMs);
+    const at = Math.max(now, until, next.get(host) ?? 0);
+    next.set(host, at + spacingMs);
     if (at > now) await pause(at - now, signal);
-  }
-
+  };
   /** Pauses a host for `ms` milliseconds; `why` follows its name: `requested a pause`. */
-  quiet(host: string, ms: number, why: string): void {
+  const quiet = (host: string, ms: number, why: string): void => {
     const until = Date.now() + ms;
-    if (until > (this.quiets.get(host)?.until ?? 0)) this.quiets.set(host, { until, why });
-  }
-}
+    if (until > (quiets.get(host)?.until ?? 0)) quiets.set(host, { until, why });
+  };
+  return { turn, quiet };
+};
 
 /** The answer where the redirects ended. Its body must be read to the end or destroyed. */
 export interface Answer {
@@ -75,12 +70,12 @@ export class GuardedClient {
   private readonly lookup: LookupFunction;
   /** Names that did not resolve here, until when (Unix ms) they are not looked up again. */
   private readonly unknownUntil = new Map<string, number>();
-  private readonly pace: Pace;
+  private readonly pace: ReturnType<typeof paceOf>;
 
   constructor(policy: FetchPolicy, lookup: LookupFunction = systemLookup) {
     this.policy = policy;
     this.guard = addressGuard(policy.allowPrivate);
-    this.pace = new Pace(policy.requestsPerSecond);
+    this.pace = paceOf(policy.requestsPerSecond);
     const { connectMs, headersMs, bodyMs, proxy } = policy;
     this.lookup = lookup;
     const connect = guardedConnector(this.guard, { connectMs, lookup });

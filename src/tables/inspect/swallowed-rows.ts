@@ -7,9 +7,6 @@ import { type Findings, type FoundAt, foundIn, mostPlaces } from './finding.ts';
 const notations = [/^[+-]?\d+(?:[.,]\d+)*$/, /^\d{1,4}[-./]\d{1,2}[-./]\d{1,4}(?:[T ].*)?$/];
 const isValue = (text: string): boolean => notations.some((notation) => notation.test(text));
 
-/** Fewest values that prove rows. */
-const fewestProofs = 2;
-
 /** The cells of the lines of a text; null where one has more or less than `width`. */
 const linesIn = (text: string, delimiter: string, width: number): string[][] | null => {
   const lines: string[][] = [];
@@ -47,7 +44,7 @@ export const swallowedRows = (scanner: CellScanner, delimiter: string) => {
     const behind = latin1(close + 1, scanner.outerEnd(scanner.firstCell(row + 1) - 1));
     const lines = linesIn(`${latin1(scanner.startOf(row), open)}${inside}${behind}`, delimiter, width) ?? [];
     const [breaks, proofs] = [lines.length - 1, proofsIn(lines, column)];
-    if (proofs < fewestProofs) return;
+    if (proofs < 2) return; // nothing less is reported
     const shape = `${column} ${breaks}`;
     shapes.set(shape, (shapes.get(shape) ?? 0) + 1);
     if (suspects.length < mostPlaces) suspects.push({ at: foundIn(scanner, row, [cell, open]), breaks, proofs, shape });
@@ -67,7 +64,7 @@ export const swallowedRows = (scanner: CellScanner, delimiter: string) => {
         const alike = shapes.get(shape) ?? 0;
         if (alike > 2 && alike > quotedRows / 2) continue;
         const isOnly = quotedRows === 1 && (breaks > 1 || rows > 2);
-        if (proofs >= (isOnly ? fewestProofs : Math.max(4, 2 * breaks)))
+        if (proofs >= (isOnly ? 2 : Math.max(4, 2 * breaks)))
           findings.add('quote-unclosed', at, { until: at.line + breaks, holdsRows: true });
       }
     },

@@ -3,7 +3,13 @@ import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { isPagingHeader } from '../../../src/sources/catalogue/paging.ts';
 import { Fetcher } from '../../../src/sources/fetch/fetch.ts';
-import { acceptFor, type FetchedFile, FetchedFiles, type Wanted } from '../../../src/sources/fetch/fetched-files.ts';
+import {
+  acceptFor,
+  type FetchedFile,
+  type FetchedFiles,
+  fetchedFiles,
+  type Wanted,
+} from '../../../src/sources/fetch/fetched-files.ts';
 import { fetchPolicy } from '../../support/fetch-policy.ts';
 import { fileAnswer, startSources } from '../../support/source-server.ts';
 import { tempDir } from '../../support/temp-dir.ts';
@@ -16,7 +22,7 @@ let dir = '';
 let files: FetchedFiles;
 beforeEach(() => {
   dir = join(tempDir(), 'fetched');
-  files = new FetchedFiles(dir, fetcher);
+  files = fetchedFiles(dir, fetcher);
   server.asked.length = 0;
 });
 
@@ -55,7 +61,7 @@ describe('fetched files', () => {
     server.on('/a.csv', fileAnswer('id\n1\n', { etag: '"1"' }));
     const first = await get();
     server.on('/a.csv', fileAnswer('id\n2\n', { etag: '"2"' }));
-    expect(await get({}, new FetchedFiles(dir, fetcher))).toEqual(first);
+    expect(await get({}, fetchedFiles(dir, fetcher))).toEqual(first);
     expect(server.asked).toHaveLength(1);
   });
 
@@ -76,7 +82,7 @@ describe('fetched files', () => {
       response.setHeader('content-range', 'items 0-1/3').setHeader('link', '</b>; rel=next');
       fileAnswer('id\n1\n', { etag: '"1"' })(request, response);
     });
-    const paged = new FetchedFiles(dir, fetcher, isPagingHeader);
+    const paged = fetchedFiles(dir, fetcher, isPagingHeader);
     const headers = { 'content-range': 'items 0-1/3', link: '</b>; rel=next', 'x-total-count': '3' };
     const { path } = await get({}, paged);
     expect(JSON.parse(readFileSync(join(path, '../fetched.json'), 'utf8')).headers).toEqual(headers);
