@@ -5,6 +5,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { uuidOfKey } from '../../src/model/key.ts';
 import { type GatedPortal, openGatedPortal } from './support/gated-portal.ts';
+import { makePlace } from './support/place.ts';
 import { makeRemotePlace } from './support/remote-place.ts';
 
 let site: GatedPortal;
@@ -68,5 +69,28 @@ describe('an item that the manifest no longer names', () => {
     expect(readdirSync(logs)).toEqual([]);
     await place.publish(manifestOf('deleted', stays, goes));
     expect(await keys()).toContain('deleted/goes/table');
+  });
+
+  it('leaves the bad rows of an item that another portal has', async () => {
+    const embedded = { kind: 'embedded' };
+    const place = makePlace({ portals: { one: embedded, two: embedded }, jobs: { keepRuns: '1s' } });
+    place.write('data/stays.csv', 'a,b\n1,2\n');
+    place.write('data/goes.csv', 'a,b\n1,2\nx,3\n');
+    const manifestOf = (...datasets: object[]): string =>
+      place.manifest({ name: 'shared', portal: undefined, portals: ['one', 'two'], onMissing: 'delete', datasets });
+    const recipe = { table: [{ cast: { a: 'integer' } }], badRows: 'quarantine', maxBadRows: 2 };
+    const stays = datasetOf('stays');
+    expect((await place.run(['publish', manifestOf(stays, datasetOf('goes', recipe))])).code).toBe(0);
+    const rejects = join(place.stateDir, 'rejects/shared/goes/table');
+    const manifest = manifestOf(stays);
+    const publishOn = async (portal: string): Promise<void> => {
+      await place.run(['publish', manifest, '--portal', portal]);
+      await wait(1100);
+      expect((await place.run(['publish', manifest, '--portal', portal])).code).toBe(0);
+    };
+    await publishOn('one');
+    expect(readdirSync(rejects)).toHaveLength(1);
+    await publishOn('two');
+    expect(existsSync(rejects)).toBe(false);
   });
 });

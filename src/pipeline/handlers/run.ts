@@ -132,12 +132,15 @@ const forgetSpent = async ({ deps, request, gathered, isLimited }: Planning, { i
     nid === null && !named.has(key) && (removed === null ? isWhole : Date.now() - syncedAt > runs.keepMs);
   const known = Map.groupBy(index.values(), isSpent);
   const staying = new Set(known.get(false)?.map(({ key }) => parentKey(key)));
+  const targets = (await ledger.targets()).filter(({ manifest }) => manifest === request.manifest);
   for (const { key } of known.get(true) ?? []) {
     const entry = staying.has(key) ? null : await ledger.entry(request.portal, key);
     if (entry?.pending !== null) continue; // it may be there
     await deadlines.expect([{ member: expectedOf.data(request.portal, key), everyMs: null }], Date.now());
     const logs = join(settings.changeLogsDir, request.portal, entry.uuid);
-    for (const path of [join(settings.rejectsDir, key), `${logs}.csv`, `${logs}.json`])
+    const entries = await Promise.all(targets.map(({ portal }) => ledger.entry(portal, key)));
+    const isElsewhere = entries.filter(Boolean).length > 1; // bad rows lie by key, for all portals
+    for (const path of [...(isElsewhere ? [] : [join(settings.rejectsDir, key)]), `${logs}.csv`, `${logs}.json`])
       await rm(path, { recursive: true, force: true });
     await ledger.forget(request, key);
   }
