@@ -248,7 +248,10 @@ export class Caller {
 
   /** The checked body of a reply, `expected`, where it is one that `fits`. */
   async body<T>(call: Call, schema: z.ZodType<T>, expected: string, signal: AbortSignal, fits?: (body: T) => boolean) {
-    return bodyOf(await this.call(call, signal), schema, this.portal, expected, fits);
+    const reply = await this.call(call, signal);
+    const body = bodyOf(reply, schema, this.portal, expected);
+    if (fits?.(body) === false) throw wrongShape(reply, this.portal, expected);
+    return body;
   }
 
   /** The text of a reply to what is answered with little, `expected`, and never with a page. */
