@@ -144,8 +144,8 @@ export const datastoreOf = (caller: Caller, traits: Traits, importMs: number) =>
     const ways = traits.get('counts');
     const path = `${paths.datastoreSearch}?resource_id=${encodeURIComponent(uuid)}&limit=1`;
     const value = ways === 'none' ? null : await answerTo({ action: 'count rows', method: 'GET', path }, signal);
-    const counts = value === null ? 'none' : tableOf(uuid, value) ? proven : undefined;
-    if (ways === undefined && counts) traits.learn({ counts });
+    const shown = value === null ? 'none' : tableOf(uuid, value) ? proven : undefined;
+    if (ways === undefined && shown) traits.learn({ counts: shown });
     return value;
   };
   /** Several queries in one request; null where the portal does not take them. */

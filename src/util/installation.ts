@@ -22,7 +22,7 @@ export const userCache = ({ XDG_CACHE_HOME, HOME }: NodeJS.ProcessEnv): string |
   }
 };
 
-/** Turns on Node's compile cache in the user's folder for caches, for what is imported from now on. */
+/** Turns on Node's compile cache in the user's folder for caches, for what is imported from now on, in worker threads too. */
 export const keepCompiled = (env: NodeJS.ProcessEnv): void => {
   const folder = userCache(env);
   if (folder !== null) env.NODE_COMPILE_CACHE ??= join(folder, 'compiled'); // where worker threads look
