@@ -63,6 +63,7 @@ export class JobJournal implements JobWriter {
   readonly job: Job;
   readonly lease: JobLease;
   readonly #queues: Queues;
+  readonly #jobKey: string;
   #lines: Write[] = [];
   #isSaved = true;
   /** Of each field and member the newest write counts. */
@@ -78,6 +79,7 @@ export class JobJournal implements JobWriter {
     this.job = job;
     this.lease = lease;
     this.#queues = queues;
+    this.#jobKey = `${job.queueQualifiedName}:${job.id}`;
   }
 
   save(data: object): void {
@@ -136,10 +138,6 @@ export class JobJournal implements JobWriter {
     this.#lines = [];
     this.#writes.clear();
     this.#isSaved = true;
-  }
-
-  get #jobKey(): string {
-    return `${this.job.queueQualifiedName}:${this.job.id}`;
   }
 
   #buffer(write: Write): void {

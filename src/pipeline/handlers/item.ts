@@ -260,8 +260,7 @@ export const itemOfEntry = ({ changes: _changes, ...entry }: LedgerEntry, end: I
 
 /** How an item ended: as live, with or without work, or for a reason. */
 export const endOf = ({ actions }: Pick<Item, 'actions'>, reason: Reason | null): ItemEnd => {
-  const isDone = actions.length > 0;
-  return { outcome: reason ? outcomeOf(reason) : isDone ? 'done' : 'unchanged', reason };
+  return { outcome: reason ? outcomeOf(reason) : actions.length > 0 ? 'done' : 'unchanged', reason };
 };
 
 /** The ledger entry of an item of a run; a new one where the ledger has none. */
