@@ -1,9 +1,10 @@
 // What is neither on the portal nor named any more is forgotten: the state and its files do not grow with former items.
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { uuidOfKey } from '../../src/model/key.ts';
+import { waitUntil } from '../support/wait-until.ts';
 import { type GatedPortal, openGatedPortal } from './support/gated-portal.ts';
 import { makePlace } from './support/place.ts';
 import { makeRemotePlace } from './support/remote-place.ts';
@@ -92,5 +93,49 @@ describe('an item that the manifest no longer names', () => {
     expect(readdirSync(rejects)).toHaveLength(1);
     await publishOn('two');
     expect(existsSync(rejects)).toBe(false);
+  });
+
+  it('leaves the change log of an item that goes on with its uuid under a new name', async () => {
+    const { place, manifestOf, keys } = placeOf('1s');
+    const [stays, goes] = [datasetOf('stays'), { ...datasetOf('stays'), changes: 'publish' }];
+    await place.publish(manifestOf('again', stays, { ...goes, id: 'goes' }));
+    await place.publish(manifestOf('again', stays));
+    const manifest = manifestOf('again', stays, { ...goes, id: 'comes', renamedFrom: 'goes' });
+    expect((await place.publish(manifest)).code).toBe(0);
+    await wait(1100);
+    expect((await place.publish(manifest)).code).toBe(0);
+    expect(await keys()).not.toContain('again/goes');
+    const logs = join(place.stateDir, 'change-logs/local');
+    expect(readdirSync(logs)).toEqual([`${uuidOfKey('again/goes/_change-log')}.csv`]);
+  });
+
+  it('does not keep others from being published while its files cannot be removed', async () => {
+    const { place, manifestOf, keys } = placeOf();
+    place.write('data/faulty.csv', 'a,b\n1\n');
+    const stays = datasetOf('stays');
+    await place.publish(manifestOf('locked', datasetOf('faulty')));
+    const rejects = place.write('state/rejects/locked', 'a folder that is none cannot be entered');
+    const { code, report } = await place.publish(manifestOf('locked', stays));
+    expect([code, report.counts.actions.created]).toEqual([0, 2]);
+    expect((await place.run(['log', report.runId])).out).toContain('locked/faulty/table is not forgotten');
+    expect(await keys()).toContain('locked/faulty/table');
+    rmSync(rejects);
+    await place.publish(manifestOf('locked', stays));
+    expect(await keys()).toEqual(['locked/stays', 'locked/stays/table']);
+  });
+
+  it('among many does not keep a process from stopping', async () => {
+    const { place, manifestOf } = placeOf();
+    place.write('data/faulty.csv', 'a,b\n1\n');
+    await place.publish(manifestOf('many', datasetOf('faulty')));
+    const redis = place.redis();
+    const entries = place.keys.entries({ manifest: 'many', portal: 'local' });
+    const [key, text] = ['many/faulty/table', (await redis.hget(entries, 'many/faulty/table')) ?? ''];
+    const copies = Array.from({ length: 5000 }, (_, n) => `many/faulty-${n}/table`);
+    await redis.hset(entries, ...copies.flatMap((copy) => [copy, text.replaceAll(key, copy)]));
+    const publish = place.spawn(['publish', manifestOf('many', datasetOf('stays'))]);
+    await waitUntil('it forgets', async () => (await redis.hlen(entries)) < copies.length);
+    await publish.end('SIGTERM');
+    expect(await redis.hlen(entries)).toBeGreaterThan(1000);
   });
 });

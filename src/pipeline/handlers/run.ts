@@ -1,7 +1,7 @@
 // Job kind `run`: plans a run and stores its work, page by page. Jobs on its items do it; the last of them lets the run close.
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { HeldError } from '../../model/errors.ts';
+import { errorMessage, HeldError } from '../../model/errors.ts';
 import type { Handler, JobContext, RunData, RunRequest } from '../../model/job.ts';
 import { isBelow, parentKey } from '../../model/key.ts';
 import type { IndexedEntry, LedgerEntry } from '../../model/ledger-entry.ts';
@@ -66,10 +66,9 @@ const plan = async (deps: RunDeps, job: JobContext<'run'>): Promise<void> => {
   if (remarks.length > 0) await job.note(`differs from the source: ${remarks.join('; ')}`);
 };
 
-interface Planning {
+interface Planning extends Pick<JobContext, 'writer' | 'note'> {
   deps: RunDeps;
   request: RunData;
-  writer: JobContext['writer'];
   signal: AbortSignal;
   gathered: Gathered;
   /** The stored plan that the run must do, and the keys that it acts on; null for none. */
@@ -80,7 +79,7 @@ interface Planning {
 
 /** Plans and stores the work of a run page by page, and records what is renamed or missing. @throws HeldError by the guard */
 const planRun = async (deps: RunDeps, job: JobContext<'run'>, signal: AbortSignal): Promise<PlannedCounts> => {
-  const { data: request, writer } = job;
+  const { data: request, writer, note } = job;
   if (request.remove) return planRemoval(deps, request, request.remove, signal);
   const gathered = await deps.gather(request, signal);
   try {
@@ -88,7 +87,7 @@ const planRun = async (deps: RunDeps, job: JobContext<'run'>, signal: AbortSigna
     const acted = stored?.items.filter(({ actions }) => actions.length > 0).map(({ key }) => key);
     const pins = stored && { ...stored, keys: new Set(acted) };
     const isLimited = request.only !== null || gathered.isDrop;
-    return await planGathered({ deps, request, writer, signal, gathered, pins, isLimited });
+    return await planGathered({ deps, request, writer, note, signal, gathered, pins, isLimited });
   } finally {
     await gathered.wishes.close();
   }
@@ -124,25 +123,30 @@ const planGathered = async (planning: Planning): Promise<PlannedCounts> => {
 };
 
 /** Forgets what is neither on the portal nor named: what never was there at once, what was deleted once its runs are forgotten. */
-const forgetSpent = async ({ deps, request, gathered, isLimited }: Planning, { index, missing }: TargetPlan) => {
+const forgetSpent = async (planning: Planning, { index, missing }: TargetPlan): Promise<void> => {
+  const { deps, request, gathered, isLimited, signal, note } = planning;
   const { ledger, settings, runs, deadlines } = deps;
   const named = gathered.wishes.keys;
   const isWhole = !isLimited && missing.unproven === null && gathered.skipped.length === 0;
   const isSpent = ({ key, nid, removed, syncedAt }: IndexedEntry): boolean =>
     nid === null && !named.has(key) && (removed === null ? isWhole : Date.now() - syncedAt > runs.keepMs);
   const known = Map.groupBy(index.values(), isSpent);
-  const staying = new Set(known.get(false)?.map(({ key }) => parentKey(key)));
+  const needed = new Set(known.get(false)?.flatMap(({ key, uuid }) => [parentKey(key), uuid]));
   const targets = (await ledger.targets()).filter(({ manifest }) => manifest === request.manifest);
   for (const { key } of known.get(true) ?? []) {
-    const entry = staying.has(key) ? null : await ledger.entry(request.portal, key);
+    signal.throwIfAborted();
+    const entry = needed.has(key) ? null : await ledger.entry(request.portal, key);
     if (entry?.pending !== null) continue; // it may be there
     await deadlines.expect([{ member: expectedOf.data(request.portal, key), everyMs: null }], Date.now());
-    const logs = join(settings.changeLogsDir, request.portal, entry.uuid);
+    const logs = ['csv', 'json'].map((type) => join(settings.changeLogsDir, request.portal, `${entry.uuid}.${type}`));
     const entries = await Promise.all(targets.map(({ portal }) => ledger.entry(portal, key)));
     const isElsewhere = entries.filter(Boolean).length > 1; // bad rows lie by key, for all portals
-    for (const path of [...(isElsewhere ? [] : [join(settings.rejectsDir, key)]), `${logs}.csv`, `${logs}.json`])
-      await rm(path, { recursive: true, force: true });
-    await ledger.forget(request, key);
+    // Under a new name an item goes on with its uuid and change log.
+    const files = [...(isElsewhere ? [] : [join(settings.rejectsDir, key)]), ...(needed.has(entry.uuid) ? [] : logs)];
+    await Promise.all(files.map((path) => rm(path, { recursive: true, force: true }))).then(
+      () => ledger.forget(request, key),
+      (error: unknown) => note(`${key} is not forgotten, because its files cannot be removed: ${errorMessage(error)}`),
+    );
   }
 };
 
