@@ -198,7 +198,6 @@ export type ProfileName = 'spec' | 'dkan-7.18.16' | 'dkan-7.18' | 'dkan-7.14';
 
 export interface Profile {
   name: ProfileName;
-  /** Title of the portal's own pages. */
   siteName: string;
   /** The resources that exist, by their names in paths. */
   resources: Readonly<Record<string, Resource>>;

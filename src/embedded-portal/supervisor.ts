@@ -53,7 +53,6 @@ export class PortalSupervisor {
     this.#endTakeOvers = repeat(1000, () => this.#takeOver(), failed);
   }
 
-  /** Stops serving; idempotent. */
   async close(): Promise<void> {
     await this.#endTakeOvers?.();
     await this.server?.close();

@@ -26,8 +26,6 @@ type TableRows = PortalTable & { records: Record<string, unknown>[] };
 /** How a portal shall read a table file (spec 2.7, `configurable_properties`). */
 type TableDialectSettings = { delimiter: string; quote: string; escape?: string; trailing_delimiter: boolean };
 
-type Search = (uuids: readonly string[]) => Promise<Map<string, unknown>>;
-
 const maxRowBytes = 16 * 1024 * 1024;
 const [rowsAtOnce, tablesAtOnce] = [1000, 20];
 
@@ -94,7 +92,7 @@ export const datastoreOf = (caller: Caller, traits: Traits, importMs: number) =>
   /** Tables by the uuids of their resources; null for one that is not there, none for one that could not be counted. */
   const tables = async (uuids: readonly string[], signal: AbortSignal): Promise<Map<string, PortalTable | null>> => {
     const found = new Map<string, PortalTable | null>();
-    for (const [uuid, value] of await repeated(uuids, (open) => search(open, signal), signal)) {
+    for (const [uuid, value] of await repeated(uuids, search, signal)) {
       const table = tableOf(uuid, value);
       if (table !== undefined) found.set(uuid, table);
     }
@@ -119,11 +117,11 @@ export const datastoreOf = (caller: Caller, traits: Traits, importMs: number) =>
     }
   }
   /** The answers of searches by uuid; those that are unclear are asked for again. */
-  const repeated = async (uuids: readonly string[], search: Search, signal: AbortSignal) => {
+  const repeated = async (uuids: readonly string[], ask: typeof search, signal: AbortSignal) => {
     const values = new Map<string, unknown>();
     for (let searches = 1, open = uuids; ; searches++) {
       for (let at = 0; at < open.length; at += tablesAtOnce) {
-        for (const [uuid, value] of await search(open.slice(at, at + tablesAtOnce))) values.set(uuid, value);
+        for (const [uuid, value] of await ask(open.slice(at, at + tablesAtOnce), signal)) values.set(uuid, value);
       }
       open = open.filter((uuid) => isUnclear(uuid, values.get(uuid)));
       if (open.length === 0 || searches === mostSearches) return values;

@@ -59,8 +59,6 @@ elseif state.waited and now - state.waited < 1000 then
 end
 `);
 
-export type Pace = ReturnType<typeof paceIn>;
-
 /**
  * @param most requests per second that are never exceeded, 0 for no limit at all, null for what the portal takes; asked
  * each time, so limits can change

@@ -138,7 +138,6 @@ const handlersOf = (parts: Connections, notices: RunNotices): Handlers => {
   };
 };
 
-/** What items are published with. */
 const itemDeps = (parts: Connections): HandlerDeps => {
   const { config, portals, ledger, runs, fetcher, fetched } = parts;
   return {

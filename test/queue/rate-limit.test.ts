@@ -1,6 +1,6 @@
 // The pace of requests to a portal, by a clock that the tests move.
 import { beforeEach, describe, expect, it } from 'vitest';
-import { type Pace, paceIn } from '../../src/queue/rate-limit.ts';
+import { paceIn } from '../../src/queue/rate-limit.ts';
 import { openTestRedis } from '../support/redis.ts';
 
 const { redis } = await openTestRedis();
@@ -12,6 +12,8 @@ beforeEach(async () => {
   now = 1_700_000_000_000;
   await redis.flushall();
 });
+
+type Pace = ReturnType<typeof paceIn>;
 
 const paceOf = (most: number | null): Pace =>
   paceIn(

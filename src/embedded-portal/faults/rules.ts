@@ -130,10 +130,8 @@ const knownRule = (rule: FaultRule) => {
   return { rule, method, matches, matched: 0, turnAt: Date.now(), hits: 0 };
 };
 
-type KnownRule = ReturnType<typeof knownRule>;
-
 /** True for a request on the rule's route at its turn, which is noted. */
-const isMeant = (known: KnownRule, method: string, path: string): boolean => {
+const isMeant = (known: ReturnType<typeof knownRule>, method: string, path: string): boolean => {
   const { every = 1 } = known.rule;
   if ((known.method !== '*' && known.method !== method) || !known.matches(path)) return false;
   known.matched += 1;

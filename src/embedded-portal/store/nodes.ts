@@ -169,7 +169,6 @@ export const openNodes = (db: DatabaseSync) => {
     takeAwaitingGroups: () => column<string>`DELETE FROM setting WHERE name LIKE 'groups %' RETURNING value`,
     countOfType: (type: string) => count`SELECT count(*) FROM node WHERE type = ${type}`,
     count: () => count`SELECT count(*) FROM node`,
-    /** How many published datasets there are. */
     countDatasets: () => count`SELECT count(*) FROM node WHERE type = 'dataset' AND status = 1`,
     /** The nids of published datasets: sticky ones first, then the newest. */
     newest: (limit: number, offset: number) =>

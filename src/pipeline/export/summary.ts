@@ -102,15 +102,13 @@ export const writeSummary = async (root: string, { name, portal, findings, onDat
   return totals;
 };
 
-type Found = ReturnType<typeof findingsOf>[number];
-
 type Place = { uuid: string; dataset: string; resource: string | null; nid: string };
 
 /** Adds a dataset to the totals, and its nodes to those of the export. */
 const count = async (
   root: string,
   { folder, record }: DatasetView,
-  { found, totals, places }: { found: Found[]; totals: ExportTotals; places: Map<string, Place> },
+  { found, totals, places }: { found: ReturnType<typeof findingsOf>; totals: ExportTotals; places: Map<string, Place> },
 ): Promise<void> => {
   const { node, resources } = record;
   for (const { file } of resources) {

@@ -16,7 +16,7 @@ import { type IndexCell, type IndexRow, readIndex } from './index-rows.ts';
 /** A fault in a row skips its dataset. @throws SourceMissingError, ManifestError where it is no index as a whole */
 export const gatherIndex = async (manifest: IndexManifest): Promise<GatheredList> => {
   const { file } = manifest.index;
-  const { headings, rows, isCsv, isEnded } = await readIndex(file, isWhole);
+  const { headings, rows, isCsv, isEnded } = await readIndex(file, (name) => columnOf(name)?.kind === 'other');
   const columns = resolveColumns(headings, manifest.index, isCsv);
   const faults = [...columns.faults];
   const isAbout = (of: IndexColumn['of'], keys: string[]): boolean =>
@@ -40,9 +40,6 @@ export const gatherIndex = async (manifest: IndexManifest): Promise<GatheredList
   const complete = !isCutOff || `the last line of ${file} has no line end, as if it were cut off`;
   return { ...(await gathering.end()), remarks: columns.remarks, complete };
 };
-
-/** Keys whose values are mappings of their own, such as `fields`. */
-const isWhole = (name: string): boolean => columnOf(name)?.kind === 'other';
 
 const noColumn = (what: string): string =>
   `the index has no column ${what}; its first line names the columns, or \`index.columns\` of the manifest does`;

@@ -4,8 +4,6 @@ import type { CellScanner } from '../scan/cell-scanner.ts';
 import { type FindingKind, importer, longestImported, mostImported } from '../scan/fault-kinds.ts';
 import { type Finding, type Findings, foundIn } from './finding.ts';
 
-type LimitKind = Extract<FindingKind, `importer-${string}`>;
-
 /** Kinds for which the import of the whole table may fail, or end early; with the others values are stored differently. */
 const refused: readonly FindingKind[] = ['importer-escape', 'importer-long', 'importer-wide', 'importer-columns'];
 
@@ -39,7 +37,7 @@ const wideStarts = [0xf0, 0xf1, 0xf2, 0xf3, 0xf4];
 export const importerWatch = (scanner: CellScanner, findings: Findings, delimiter: string) => {
   /** The last cell that begins at or before an offset. */
   const cellAt = (at: number): number => lastAtMost(scanner.starts, scanner.firstCell(scanner.rows), at);
-  const add = (kind: LimitKind, at: number): void =>
+  const add = (kind: Extract<FindingKind, `importer-${string}`>, at: number): void =>
     findings.add(kind, () => foundIn(scanner, lastAtMost(scanner.rowStarts, scanner.rows, at), [cellAt(at), at]));
   const escapes = (region: Buffer, from: number): void => {
     const misread = [quote, delimiter.charCodeAt(0), lineFeed, carriageReturn, undefined];

@@ -74,7 +74,6 @@ export interface OpenTable {
   skipped: SkippedLines | null;
   /** The bytes without a byte order mark and skipped lines; each chunk only until the next is requested. */
   chunks: Generator<Buffer>;
-  /** Closes the file. */
   [Symbol.dispose](): void;
 }
 

@@ -121,7 +121,6 @@ export class CsvFile {
     return { bytes: this.#bytes, sha256: this.#hash.digest('hex') };
   }
 
-  /** Idempotent. */
   close(): void {
     if (this.#isOpen) closeSync(this.#fd);
     this.#isOpen = false;

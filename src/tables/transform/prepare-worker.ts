@@ -34,10 +34,8 @@ export interface MadeTable extends MakingReport, Pick<TableReport, 'bytes' | 'sh
   rowsIn: number;
   rowsOut: number;
   rejected: { rows: number; examples: string[] };
-  reading: TableReading;
+  reading: Pick<CheckOptions, 'delimiter' | 'skipRows' | 'sheet'>;
 }
-
-export type TableReading = Pick<CheckOptions, 'delimiter' | 'skipRows' | 'sheet'>;
 
 /** What is made of a source: a table, or nothing, as it may be published as it is. */
 export type Made = MadeTable | { kind: 'as-is'; why: string; warnings?: string[] };

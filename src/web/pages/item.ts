@@ -53,7 +53,6 @@ const dayOf = ({ at }: TableVersion): string => new Date(at).toISOString().slice
 export const mostResources = 200;
 
 interface Given {
-  /** What workers are doing for it. */
   jobs: RunningJob[];
   /** Of its portals. */
   pauses: OverviewView['pauses'];

@@ -61,14 +61,13 @@ const lookUp = (all: Entity[], text: string): Entity[] => {
   return [all.find((one) => one.id === Number(id)) ?? { id: Number(id), label: id, bundle: null }];
 };
 
-const quoted = (name: string): string => (/[,"]/.test(name) ? `"${name.replaceAll('"', '""')}"` : name);
-
 const namesOf = (call: Call, [field = '', text = '', limit = '']: string[]): Answer | null => {
   const { dataset, resource } = call.portal.profile.fields;
   const vocabulary = [...dataset, ...resource].find(({ name }) => name === field)?.vocabulary;
   if (vocabulary === undefined) return null;
   const terms = (kinds.taxonomy_term?.(call) ?? []).filter(({ bundle }) => bundle === vocabulary);
   const found = matching(terms, text.trim()).slice(0, Number(limit) || undefined);
+  const quoted = (name: string): string => (/[,"]/.test(name) ? `"${name.replaceAll('"', '""')}"` : name);
   return listed(found.map(({ label }) => [quoted(label), escapeHtml(label)]));
 };
 

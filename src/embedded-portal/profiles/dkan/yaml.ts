@@ -4,13 +4,12 @@ import { phpNumeric, type Value, type ValueMap, type WriteOptions } from '../../
 const indentStep = 4;
 
 /** What PHP's trim() takes away; its rtrim() takes it from the end only. */
-const trimStart = (text: string): string => text.replace(/^[ \t\n\r\0\v]+/, '');
 const trimEnd = (text: string): string => {
   let end = text.length;
   while (end > 0 && ' \t\n\r\0\v'.includes(text.charAt(end - 1))) end -= 1;
   return text.slice(0, end);
 };
-const trim = (text: string): string => trimEnd(trimStart(text));
+const trim = (text: string): string => trimEnd(text.replace(/^[ \t\n\r\0\v]+/, ''));
 
 /** True for a date object (`field_x.und[0].db.value`), of which servers show two hidden properties (recorded behaviour 7). */
 export const isDateObject = (value: ValueMap): boolean =>

@@ -224,8 +224,6 @@ const part = (archive: Archive, path: string): Entry => {
   });
 };
 
-type Parts = Awaited<ReturnType<typeof partsOf>>;
-
 /** The parts of a workbook, found by its relationships; names are compared without case, as its programs do. */
 const partsOf = async (archive: Archive) => {
   const roots = await relationships(archive, '/');
@@ -258,7 +256,7 @@ const relationships = async (archive: Archive, path: string) => {
   return found;
 };
 
-const sheetsOf = async (archive: Archive, { book, targets }: Parts) => {
+const sheetsOf = async (archive: Archive, { book, targets }: Awaited<ReturnType<typeof partsOf>>) => {
   const sheets: Sheet[] = [];
   let since1904 = false;
   await eachTag(archive, part(archive, book), (name, found) => {
