@@ -1,6 +1,6 @@
 // How far runs are, as lines for a terminal: their items with speed and time left, and the steps that take long.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { movedText, paceText } from '../model/moved.ts';
+import { movedText, paceText, unprovenText } from '../model/moved.ts';
 import { targetName } from '../model/redis-keys.ts';
 import type { RequestedRun } from '../service/actions.ts';
 import { jobsOf, type RunningJob } from '../service/overview.ts';
@@ -30,12 +30,12 @@ export const progressOf = (runtime: Runtime) => {
     { wait, known }: { wait?: string | undefined; known?: RunningJob[] } = {},
   ): Promise<string[]> => {
     const all = await Promise.all(runs.map(({ runId }) => runtime.runs.progress(runId)));
-    const sum = (of: 'total' | 'done' | 'failed'): number => all.reduce((count, run) => count + run[of], 0);
-    const [total, done, failed] = [sum('total'), sum('done'), sum('failed')];
+    const sum = (of: Count): number => all.reduce((count, run) => count + run[of], 0);
+    const [total, done] = [sum('total'), sum('done')];
     const name = runs.length === 1 && runs[0] ? targetName(runs[0]) : plural(runs.length, 'run');
     const isQueued = all.every(({ state }) => state === 'queued');
     const begun = isQueued ? 'waiting to start' : 'planning';
-    const items = itemsText({ total, done, failed }, begun);
+    const items = total === 0 ? begun : itemsText(sum);
     if (wait) return [`${name}: ${items}, ${wait}`];
     const jobs = known ?? (await jobsOn(runs.map(({ portal }) => portal)));
     const now = Date.now();
@@ -71,8 +71,10 @@ export const progressOf = (runtime: Runtime) => {
   return { lines, running };
 };
 
-const itemsText = ({ total, done, failed }: Record<'total' | 'done' | 'failed', number>, begun: string): string =>
-  `${total === 0 ? begun : `${done}/${total} items`}${failed > 0 ? `, ${failed} failed` : ''}`;
+type Count = 'total' | 'done' | 'failed' | 'unproven';
+
+const itemsText = (sum: (of: Count) => number): string =>
+  `${sum('done')}/${sum('total')} items${unprovenText(sum('unproven'))}${sum('failed') > 0 ? `, ${sum('failed')} failed` : ''}`;
 
 /**
  * Shows each second what a command prints, with how far runs are below it, until it is stopped: in place on a terminal,

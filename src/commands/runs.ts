@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { NotFoundError } from '../model/errors.ts';
 import { fatesText } from '../model/item-state.ts';
 import { itemId } from '../model/job.ts';
+import { unprovenText } from '../model/moved.ts';
 import { targetOfName } from '../model/redis-keys.ts';
 import { reasonText } from '../model/report.ts';
 import { countsText } from '../model/row-changes.ts';
@@ -10,7 +11,7 @@ import { listedRunSchema } from '../model/status.ts';
 import type { TableVersion } from '../model/table-history.ts';
 import { itemViews, keysHint, meantKey } from '../service/items.ts';
 import { reportFormats } from '../service/report-formats.ts';
-import { markOf, markWords, type RunStatus, runStatus } from '../service/run-list.ts';
+import { markOf, markWords, type RunStatus, runStatus, waitsForWorker } from '../service/run-list.ts';
 import type { Runtime } from '../service/runtime.ts';
 import { plural } from '../util/plural.ts';
 import { spanText } from '../util/quantity.ts';
@@ -67,9 +68,9 @@ export const runLines = (run: RunStatus): string[] => [
 const outcomeText = (run: RunStatus): string => {
   const word = run.reason?.code === 'cancelled' ? 'cancelled' : markWords[markOf(run)].word;
   const now = run.state === 'queued' ? run.state : word;
-  const counts = [run.fates === null && run.total > 0 && `${run.done}/${run.total} items`, fatesText(run)];
-  const waits = run.unattended && 'waits for the next `sluice publish` or `sluice start`';
-  return [waits || now, counts.filter(Boolean).join(', ')].filter(Boolean).join(': ');
+  const far = run.fates === null && run.total > 0 && `${run.done}/${run.total} items${unprovenText(run.unproven)}`;
+  const waits = run.unattended && waitsForWorker;
+  return [waits || now, [far, fatesText(run)].filter(Boolean).join(', ')].filter(Boolean).join(': ');
 };
 
 const whyLines = ({ reason }: RunStatus): string[] => (reason ? [`    ${reasonText(reason).split('\n', 1)[0]}`] : []);

@@ -1,6 +1,7 @@
 // How far a step is that moves the bytes of a large file: what is written down of it, how often, and how that reads.
 import { z } from 'zod';
 import { sizeWords } from '../util/html.ts';
+import { countText } from '../util/plural.ts';
 import { spanText } from '../util/quantity.ts';
 
 export const movedSchema = z.object({
@@ -59,6 +60,10 @@ export const movedText = ({ bytes, of, rate, at }: Moved, now: number): string =
   const left = of === null || rate === 0 ? '' : `, ${spanText(Math.max(1000, (1000 * (of - bytes)) / rate))} left`;
   return `${share}, ${sizeWords(rate)}/s${left}`;
 };
+
+/** What is still to come of items that count as done, after their number: `, 12 of them to be verified`; '' for nothing. */
+export const unprovenText = (count: number): string =>
+  count > 0 ? `, ${countText(count)} of them to be verified` : '';
 
 /** What must have ended before speed and time left are told. */
 const knownAfter = { items: 10, ms: 3000 };

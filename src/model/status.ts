@@ -73,6 +73,7 @@ export const listedRunSchema = z.object({
   endedAt: time.nullable(),
   total: z.number().int().describe('Items with work.'),
   done: z.number().int(),
+  unproven: z.number().int().describe('Of the done ones, tables that are sent and still to be verified.'),
   failed: z.number().int(),
   items: z.partialRecord(z.enum(itemFates), z.number().int()).nullable().describe('What became of all items.'),
   reason: reasonSchema.nullable(),

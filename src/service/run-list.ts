@@ -13,6 +13,9 @@ export type RunStatus = Awaited<ReturnType<typeof runStatus>>;
 export const isUnattended = async (parts: Parts, portal: string): Promise<boolean> =>
   !(await parts.hasWorkers([portal])) && (await stateFault(parts)) === null;
 
+/** What a run does that nobody works on. */
+export const waitsForWorker = 'waits for the next `sluice publish` or `sluice start`';
+
 /** A run; `target` is '' where it is not known any more, `fates` null while it is open. */
 export const runStatus = async (parts: Parts, runId: string) => {
   const [target, progress, summary] = await Promise.all([

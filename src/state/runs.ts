@@ -51,6 +51,8 @@ export interface RunProgress {
   /** Items with a job of their own. */
   total: number;
   done: number;
+  /** Those of `done` whose tables are sent and still to be verified. */
+  unproven: number;
   failed: number;
 }
 
@@ -226,6 +228,7 @@ export class Runs {
       startedAt: startedAt ? Number(startedAt) : null,
       total: Math.max(Number(total ?? 0), done),
       done,
+      unproven,
       failed: Number(failedAtEnd ?? failures),
     };
   }

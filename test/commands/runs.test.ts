@@ -7,7 +7,7 @@ const start = Date.UTC(2026, 10, 21, 3, 15);
 
 const run = (runId: string, more: Partial<RunStatus>): RunStatus => ({
   ...{ runId, target: 'city@local', state: 'done', startedAt: start, endedAt: start + 2840 },
-  ...{ total: 3, done: 3, failed: 0, fates: {}, reason: null, unattended: false },
+  ...{ total: 3, done: 3, unproven: 0, failed: 0, fates: {}, reason: null, unattended: false },
   ...more,
 });
 
@@ -25,6 +25,7 @@ describe('the table of runs', () => {
       run('e', { state: 'running', endedAt: null, fates: null, done: 1, failed: 1 }),
       run('f', { state: 'queued', startedAt: null, endedAt: null, fates: null, total: 0, done: 0 }),
       run('g', { state: 'running', endedAt: null, fates: null, done: 1, unattended: true }),
+      run('h', { state: 'running', endedAt: null, fates: null, unproven: 2 }),
     ];
     expect(runsTable(runs, start + 60_000).map((line) => line.trimEnd())).toEqual([
       'run  target      started (UTC)       took  outcome',
@@ -37,6 +38,7 @@ describe('the table of runs', () => {
       'e    city@local  2026-11-21 03:15  60.0 s  running: 1/3 items, 1 failed',
       'f    city@local                            queued',
       'g    city@local  2026-11-21 03:15  60.0 s  waits for the next `sluice publish` or `sluice start`: 1/3 items',
+      'h    city@local  2026-11-21 03:15  60.0 s  running: 3/3 items, 2 of them to be verified',
     ]);
   });
 

@@ -144,6 +144,8 @@ describe('a run', () => {
     await runs().note('r1', 'city/one', begunOne);
     expect(await runs().item('r1', 'city/one')).toEqual({ begun: begunOne, ended: null });
     expect(await runs().progress('r1')).toMatchObject({ total: 2, done: 0 });
+    await runs().leaveToProof('r1', 'city/one/a', begunOne);
+    expect(await runs().progress('r1')).toMatchObject({ total: 2, done: 1, unproven: 1 });
     await runs().end('r1', item('city/one/a', 'done'));
     await runs().end('r1', item('city/one', 'done'));
     await runs().end('r1', item('city/one/a', 'quarantined'));

@@ -1,5 +1,6 @@
 // The manifests on the first page, a row each: how it stands, what is live, the next run, the last ones; and a filter.
 import { type ItemState, stateWords } from '../../model/item-state.ts';
+import { unprovenText } from '../../model/moved.ts';
 import { targetName } from '../../model/redis-keys.ts';
 import type { TargetView } from '../../service/overview.ts';
 import { markOf, markWords, type RunStatus } from '../../service/run-list.ts';
@@ -147,10 +148,10 @@ const stateHtml = (target: TargetView, now: number): Part => {
 };
 
 const progressHtml = (
-  { runId, total, done, failed, startedAt }: NonNullable<TargetView['current']>,
+  { runId, total, done, unproven, failed, startedAt }: NonNullable<TargetView['current']>,
   now: number,
 ): Html =>
-  html`<a href="${runPath(runId)}">${total === 0 ? 'planning' : `${countText(done)} of ${countText(total)}`}</a>${total === 0 ? null : html` <progress max="${total}" value="${done}" aria-label="Items"></progress>`}${failed > 0 ? html` <span class="bad">${countText(failed)} failed</span>` : null}${startedAt && html` <span class="soft">${spanText(now - startedAt)}</span>`}`;
+  html`<a href="${runPath(runId)}">${total === 0 ? 'planning' : `${countText(done)} of ${countText(total)}${unprovenText(unproven)}`}</a>${total === 0 ? null : html` <progress max="${total}" value="${done}" aria-label="Items"></progress>`}${failed > 0 ? html` <span class="bad">${countText(failed)} failed</span>` : null}${startedAt && html` <span class="soft">${spanText(now - startedAt)}</span>`}`;
 
 const nextHtml = ({ at, timezone }: NonNullable<TargetView['next']>, now: number): Html => {
   const isSoon = at - now < 24 * 3600 * 1000;

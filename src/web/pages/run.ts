@@ -1,6 +1,6 @@
 // The page of a run: what became of its items, what failed for which cause, and how it is going.
 import { canRetry, fateOf, fatesText, itemFates } from '../../model/item-state.ts';
-import { paceText } from '../../model/moved.ts';
+import { paceText, unprovenText } from '../../model/moved.ts';
 import { targetOfName } from '../../model/redis-keys.ts';
 import type { Cause, ReportItem } from '../../model/report.ts';
 import type { RunView } from '../../service/overview.ts';
@@ -45,10 +45,10 @@ ${view.log.length === 0 ? null : html`<details id="log"><summary>Log of the run 
 };
 
 const openHtml = (
-  { runId, state, done, total, failed, startedAt, jobs, pause }: RunView,
+  { runId, state, done, unproven, total, failed, startedAt, jobs, pause }: RunView,
   { now, act }: { now: number; act: Act },
 ): Html => {
-  const known = total === 0 ? 'Planning.' : `${countText(done)} of ${plural(total, 'item')}`;
+  const known = total === 0 ? 'Planning.' : `${countText(done)} of ${plural(total, 'item')}${unprovenText(unproven)}`;
   const ms = startedAt === null ? 0 : now - startedAt;
   const pace = pause ? '' : paceText({ ended: done, left: total - done, ms });
   return html`<div class="note">
