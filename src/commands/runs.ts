@@ -86,12 +86,21 @@ export const reportCommand = async (runId: string, options: ReportOptions, io: I
   withRuntimeOf('report', options, io, async (runtime) => {
     const { json, format = json ? 'json' : 'text' } = options;
     const report = await runtime.runs.report(runId);
-    if (!report)
-      throw new NotFoundError(`no finished run "${runId}" is known`, { hint: '`sluice runs` lists the last runs' });
+    if (!report) throw noReport(await runStatus(runtime, runId));
     if (format === 'text') for (const line of reportLines(report, true)) say(io, line);
     else await sayAll(io, reportFormats[format].piecesOf(report));
     return exitCodes.ok;
   });
+
+/** Why there is no report of a run: it is open, or not known. */
+const noReport = (run: RunStatus): NotFoundError => {
+  const { runId, target, unattended } = run;
+  if (target === '') return new NotFoundError(`no run "${runId}" is known`, { hint: '`sluice runs` lists the runs' });
+  const watch = `\`sluice status --watch\` shows how far it is, and \`sluice log ${runId} --follow\` what it does`;
+  return new NotFoundError(`run ${runId} of ${target} has no report before it ends (${outcomeText(run)})`, {
+    hint: unattended ? 'publish its manifest again, or start the service: either resumes it' : watch,
+  });
+};
 
 /** Prints the lines; with `follow` continues until the run has ended or the command is stopped, as JSON all at the end. */
 const logCommand = async (what: string, options: CommonOptions & { follow?: boolean }, io: Io): Promise<number> =>

@@ -12,7 +12,7 @@ import { type InboxViewOfService, readInboxViews } from '../service/inboxes.ts';
 import { entriesWhere, inOrder, isAbout, itemViews, type KnownEntry, keysHint, wordsOf } from '../service/items.ts';
 import { whatIsOverdue } from '../service/overdue.ts';
 import { jobsOf } from '../service/overview.ts';
-import { isUnattended } from '../service/run-list.ts';
+import { isUnattended, waitsForWorker } from '../service/run-list.ts';
 import type { Runtime } from '../service/runtime.ts';
 import { stateFault } from '../service/state-watch.ts';
 import { waitingFile } from '../service/waiting-file.ts';
@@ -50,7 +50,7 @@ type View = Printed & { code: number };
 const viewOf = async (runtime: Runtime, what: string, path: string, { all = false }: StatusOptions): Promise<View> => {
   const known = await find(runtime, what, path);
   if (known.length === 0) return explainUnknown(runtime, what, path);
-  const found = await Promise.all(known.map(async (entry) => ({ ...entry, isOpen: await isOpen(runtime, entry) })));
+  const found = await Promise.all(known.map(async (entry) => ({ ...entry, run: await openRun(runtime, entry) })));
   const waiting = await newerFiles(runtime, what, path, found);
   const newer = waiting.map((file) => `${file.what}, a newer version: ${file.why}`.split('\n'));
   return {
@@ -60,16 +60,18 @@ const viewOf = async (runtime: Runtime, what: string, path: string, { all = fals
   };
 };
 
-const codeOf = (isHeld: boolean, entries: readonly LedgerEntry[]): number => {
+const codeOf = (isHeld: boolean, entries: readonly Shown[]): number => {
   if (isHeld) return exitCodes.held;
   return entries.every(isFine) ? exitCodes.ok : exitCodes.someFailed;
 };
 
-/** An entry as it is shown; `isOpen`: a run in progress publishes it for the first time. */
-type Shown = LedgerEntry & { isOpen?: boolean };
+/** An entry as it is shown; `run`: what the open run does that publishes it for the first time. */
+type Shown = LedgerEntry & { run?: string | null };
 
-const isOpen = async ({ runs }: Runtime, { runId, ...entry }: KnownEntry): Promise<boolean> =>
-  isDraft(entry) && runId !== '' && !(await runs.isClosed(runId));
+const openRun = async (runtime: Runtime, { runId, portal, ...entry }: KnownEntry): Promise<string | null> => {
+  if (!isDraft(entry) || runId === '' || (await runtime.runs.isClosed(runId))) return null;
+  return `run ${runId} ${(await isUnattended(runtime, portal)) ? waitsForWorker : 'is publishing it'}`;
+};
 
 const isDraft = ({ live, stale, reason, removed, nid }: Omit<LedgerEntry, 'runId'>): boolean =>
   !(live || stale || reason || removed) && nid !== null;
@@ -93,7 +95,8 @@ const findPlanned = async (runtime: Runtime, key: string): Promise<Waiting | nul
   const { manifest, portal } = view.target;
   const steps = (await jobsOf(runtime, portal)).flatMap((job) => (job.runId === runId ? job.steps : []));
   const step = steps.find(({ item }) => item === key)?.step;
-  const why = `not live yet: it ${step === undefined ? 'waits in' : `is at step ${step} of`} run ${runId}`;
+  const does = `it ${step === undefined ? 'waits in' : `is at step ${step} of`} run ${runId}`;
+  const why = `not live yet: ${(await isUnattended(runtime, portal)) ? `run ${runId} ${waitsForWorker}` : does}`;
   return { what: key, title: entry.title, state: 'publishing', manifest, portal, runId, since: null, why };
 };
 
@@ -162,10 +165,10 @@ const keysOfDrop = async (runtime: Runtime, path: string): Promise<Set<string>> 
   return keys;
 };
 
-const isFine = (entry: LedgerEntry): boolean => entry.live || entry.reason === null;
+const isFine = ({ live, reason, run }: Shown): boolean => live || (reason === null && !run);
 
 const standText = (entry: Shown): string => {
-  if (entry.isOpen) return `not live yet: run ${entry.runId} is publishing it`;
+  if (entry.run) return `not live yet: ${entry.run}`;
   if (isGuarded(entry) && !entry.refused) return 'stale: no new data';
   if (entry.reason && isHeldBack(entry.reason.code)) {
     const still = entry.live ? 'live' : entry.stale ? 'the portal still serves the previous version' : 'not live';

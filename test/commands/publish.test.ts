@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { planCommand } from '../../src/commands/plan.ts';
 import { publishCommand } from '../../src/commands/publish.ts';
-import { runsCommand } from '../../src/commands/runs.ts';
+import { reportCommand, runsCommand } from '../../src/commands/runs.ts';
 import { statusCommand } from '../../src/commands/status.ts';
 import { InterruptedError, ManifestError, RedisMissingError, UsageError } from '../../src/model/errors.ts';
 import { openGateway, type Passed } from '../flow/support/gateway.ts';
@@ -138,7 +138,15 @@ describe('sluice publish', () => {
       await statusCommand(undefined, place.options, status.io);
       return [runs.out(), status.out()];
     };
+    const [running = ''] = await said();
     for (const out of await said()) expect(out).toContain('running: 0/');
+    const runId = /\d{8}-\d{6}-\w+/.exec(running)?.[0] ?? '';
+    const report = (): Promise<unknown> =>
+      reportCommand(runId, place.options, io().io).catch((error: unknown) => error);
+    const message = expect.stringMatching(
+      `^run ${runId} of stopped@local has no report before it ends \\(running: \\d/4 items\\)$`,
+    );
+    expect(await report()).toMatchObject({ message, hint: expect.stringContaining(`sluice log ${runId} --follow`) });
     first.stop();
     release();
     expect(await ended).toBeInstanceOf(InterruptedError);
@@ -146,6 +154,15 @@ describe('sluice publish', () => {
     for (const out of [runs, status])
       expect(out).toMatch(/waits for the next `sluice publish` or `sluice start`: \d\/4/);
     expect(status).toMatch(/^stopped@local: .*run \S+ waits for a worker$/m);
+    const item = io();
+    expect(await statusCommand('stopped/one/a', place.options, item.io)).toBe(3);
+    expect(item.out()).toContain(
+      `not live yet: run ${runId} waits for the next \`sluice publish\` or \`sluice start\``,
+    );
+    expect(await report()).toMatchObject({
+      message: expect.stringContaining('waits for the next `sluice publish`'),
+      hint: expect.stringContaining('either resumes it'),
+    });
     const second = io();
     expect(await publishCommand(['stopped.yaml'], { ...place.options, json: true }, second.io)).toBe(0);
     expect(reportIn(second.out()).items.every(({ live }) => live)).toBe(true);
