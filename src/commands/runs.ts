@@ -33,12 +33,14 @@ export const runsCommand = async (options: CommonOptions & { limit?: number }, i
     return exitCodes.ok;
   });
 
-/** The last runs, newest first; only those of `--portal`, if given. */
+/** Runs that have not begun, then the last ones, newest first; only those of `--portal`, if given. */
 export const latestRuns = async (runtime: Runtime, limit: number): Promise<RunStatus[]> => {
   const { portal } = runtime.config;
-  const ids = await runtime.runs.latest(portal === null ? limit : limit * 20);
-  const runs = await Promise.all(ids.map((runId) => runStatus(runtime, runId)));
-  return runs.filter(({ target }) => portal === null || target.endsWith(`@${portal}`)).slice(0, limit);
+  const begun = await runtime.runs.latest(portal === null ? limit : limit * 20);
+  const asked = (await runtime.gate.all()).flatMap(([, { current, again }]) => [again?.id ?? [], current.id].flat());
+  const runs = await Promise.all([...new Set([...asked, ...begun])].map((runId) => runStatus(runtime, runId)));
+  const wanted = runs.filter(({ target }) => portal === null || target.endsWith(`@${portal}`));
+  return wanted.sort((a, b) => (b.startedAt ?? Number.MAX_VALUE) - (a.startedAt ?? Number.MAX_VALUE)).slice(0, limit);
 };
 
 export const runJson = ({ target, fates, ...run }: RunStatus) => {

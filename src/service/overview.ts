@@ -144,11 +144,10 @@ export const jobsOf = async ({ queues }: Pick<Runtime, 'queues'>, portal: string
 
 /** A run; null for an unknown one. `jobs` and `pause`, the portal while that is paused, are those of an open one. */
 export const runView = async (runtime: Runtime, runId: string) => {
-  const { runs, gate, plans, pauses } = runtime;
-  const [waiting, run] = await Promise.all([gate.find(runId), runStatus(runtime, runId)]);
-  const target = run.target || (waiting && targetName(waiting.target));
-  if (!target) return null;
-  const { portal } = targetOfName(target);
+  const { runs, plans, pauses } = runtime;
+  const run = await runStatus(runtime, runId);
+  if (!run.target) return null;
+  const { portal } = targetOfName(run.target);
   const isOpen = run.endedAt === null;
   const [causes, held, log, remarks, jobs, pause] = await Promise.all([
     isOpen ? runs.failures(runId, 20).then((failed) => causesOf(failed)) : runs.causes(runId),
@@ -161,5 +160,5 @@ export const runView = async (runtime: Runtime, runId: string) => {
   /** True while somebody has to decide about it. */
   const isHeld = held.some((other) => other.runId === runId);
   const own = jobs.filter((job) => job.runId === runId);
-  return { ...run, target, causes, isHeld, remarks, log, jobs: own, pause: pause && portal };
+  return { ...run, causes, isHeld, remarks, log, jobs: own, pause: pause && portal };
 };

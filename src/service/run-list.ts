@@ -5,7 +5,7 @@ import { BoundedMap } from '../util/bounded-map.ts';
 import type { Runtime } from './runtime.ts';
 import { stateFault } from './state-watch.ts';
 
-type Parts = Pick<Runtime, 'runs' | 'hasWorkers' | 'redis' | 'keys'>;
+type Parts = Pick<Runtime, 'runs' | 'gate' | 'hasWorkers' | 'redis' | 'keys'>;
 
 export type RunStatus = Awaited<ReturnType<typeof runStatus>>;
 
@@ -18,11 +18,12 @@ export const waitsForWorker = 'waits for the next `sluice publish` or `sluice st
 
 /** A run; `target` is '' where it is not known any more, `fates` null while it is open. */
 export const runStatus = async (parts: Parts, runId: string) => {
-  const [target, progress, summary] = await Promise.all([
+  const [known, progress, summary] = await Promise.all([
     parts.runs.target(runId),
     parts.runs.progress(runId),
     parts.runs.summary(runId),
   ]);
+  const target = known ?? (await parts.gate.find(runId))?.target; // of one that waits for the run before, only the gate knows
   const reason = summary ? summary.reason : await parts.runs.reason(runId);
   return {
     runId,

@@ -122,6 +122,9 @@ describe('sluice publish', () => {
     await attaching();
     const joining = publishCommand(['twice.yaml'], place.options, second.io);
     await waitUntil('the wait', () => /twice@local: waiting to start \|.* twice\/one\/a/.test(second.err()));
+    const runs = io();
+    await runsCommand(place.options, runs.io);
+    expect(runs.out()).toMatch(/^run .*\n\S+ +twice@local +queued\n\S+ +twice@local .* running: 0\/2 items\n$/);
     release();
     expect(await Promise.all([publishing, joining])).toEqual([0, 0]);
   });
