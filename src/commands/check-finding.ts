@@ -49,7 +49,6 @@ export interface CheckContext {
   io: Io;
   /** The configuration in force; null when it cannot be loaded. */
   config: Config | null;
-  /** How tables are read, where specified. */
   reading: Pick<CheckOptions, 'skipRows' | 'delimiter' | 'encoding'>;
 }
 

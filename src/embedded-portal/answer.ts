@@ -11,7 +11,6 @@ import type { Format } from './media/formats.ts';
 import type { Value } from './media/value.ts';
 import { cleanReason, Refusal, reasonPhrase } from './refusal.ts';
 
-/** The bytes of a file. */
 interface StreamedBody {
   path: string;
   bytes: number;

@@ -72,6 +72,21 @@ describe('an item that the manifest no longer names', () => {
     expect(await keys()).toContain('deleted/goes/table');
   });
 
+  it('leaves no bad rows under a former name of the file or key', async () => {
+    const { place, manifestOf } = placeOf('1s');
+    const recipe = { table: [{ cast: { a: 'integer' } }], badRows: 'quarantine', maxBadRows: 2 };
+    const rejectsOf = async (id: string, file: string, more: object = {}): Promise<string[]> => {
+      place.write(`data/${file}`, `a,b\n1,${file}\nx,3\n`);
+      const resource = { id, title: 'Table', file: `data/${file}`, ...recipe, ...more };
+      await place.publish(manifestOf('named', { id: 'd', title: 'D', resources: [resource] }));
+      const found = readdirSync(join(place.stateDir, 'rejects'), { recursive: true, encoding: 'utf8' });
+      return found.filter((name) => name.endsWith('.csv'));
+    };
+    expect(await rejectsOf('old', 'one.csv')).toEqual(['named/d/old/one.rejects.csv']);
+    expect(await rejectsOf('old', 'two.csv')).toEqual(['named/d/old/two.rejects.csv']);
+    expect(await rejectsOf('new', 'three.csv', { renamedFrom: 'old' })).toEqual(['named/d/new/three.rejects.csv']);
+  });
+
   it('leaves the bad rows of an item that another portal has', async () => {
     const embedded = { kind: 'embedded' };
     const place = makePlace({ portals: { one: embedded, two: embedded }, jobs: { keepRuns: '1s' } });

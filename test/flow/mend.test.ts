@@ -83,4 +83,10 @@ it('are archived as they were dropped, with a note of the mends', async () => {
   expect(readFileSync(join(folder, file))).toEqual(export1250);
   expect(note).toBe(`${file}.fixes.yaml`);
   expect(readFileSync(join(folder, note), 'utf8')).toMatch(/fixes:\n {2}- the lines above the header are left out\n/);
+  place.write('inbox/cities/list.csv', export1250);
+  expect(itemOf((await place.publish(manifest)).report, 'inbox/cities/list').outcome).toBe('unchanged');
+  const archived = readdirSync(folder).filter((name) => name.endsWith('.csv'));
+  expect(archived).toHaveLength(2);
+  for (const name of archived)
+    expect(readFileSync(join(folder, `${name}.fixes.yaml`), 'utf8')).toContain('above the header');
 });

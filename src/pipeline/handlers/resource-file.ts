@@ -1,4 +1,5 @@
 // The file of a resource on this host, in steps: fetched or found, the table made of it, checked. Values go from step to step.
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { SourceRefusedError } from '../../model/errors.ts';
 import type { FetchedFrom, LedgerEntry, SourceFingerprint } from '../../model/ledger-entry.ts';
@@ -143,6 +144,8 @@ export const prepareTable: ResourceStep = async (state) => {
     },
     ({ made }) => outcomeOf(made),
   );
+  const before = state.entry.rejected?.path;
+  if (before && before !== rejects) await rm(before, { force: true }); // under a former name of the file or key
   for (const line of linesOf(prepared.made)) await item.note(`  ${line}`);
   return { ...state, prepared };
 };

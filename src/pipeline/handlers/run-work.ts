@@ -107,7 +107,8 @@ const settleClaim = ({ page, work }: Builder, wish: ResourceWish, isSame: boolea
   if (refused?.guard === 'discarded') {
     const discarded = new DiscardedError(refused.reason.message, { hint: 'the previous version stays live' });
     work.claims.push({ claim: source.claim, reason: reasonOf(discarded) });
-  } else if (isSame) work.claims.push({ claim: source.claim, reason: refused?.reason ?? null });
+  } else if (isSame)
+    work.claims.push({ claim: source.claim, reason: refused?.reason ?? null, fixes: entry?.fixes ?? [] });
 };
 
 /** Groups look-ups of datasets: the first of as many as one list request holds looks up the others as well. */

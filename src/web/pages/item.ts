@@ -54,7 +54,6 @@ export const mostResources = 200;
 
 interface Given {
   jobs: RunningJob[];
-  /** Of its portals. */
   pauses: OverviewView['pauses'];
   now: number;
   /** Of a dataset, on all its portals. */

@@ -30,7 +30,6 @@ export interface RowStep {
 export interface StepTools {
   /** A unique path for a temporary file beside the table. */
   scratch(name: string): string;
-  /** Largest row. */
   rowBytes: number;
   /** Longest time for a batch of rows, milliseconds, when it is not the default. */
   batchMs?: number;
