@@ -65,7 +65,6 @@ export const traitsSchema = z.object({
   /** Size in bytes of the smallest file that was refused as too large; null after one of that size was taken. */
   tooLarge: z.number().int().nullable().exactOptional(),
   dialect: z.enum(['entity', 'form']).exactOptional(),
-  /** The portal has datastore endpoints. */
   datastore: z.boolean().exactOptional(),
   /** A table is imported as soon as its file is attached. */
   importsOnAttach: z.boolean().exactOptional(),

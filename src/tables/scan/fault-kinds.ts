@@ -22,7 +22,8 @@ interface FaultKind<F> {
 const kind = <F = unknown>(it: FaultKind<F>): FaultKind<F> => it;
 
 const saveAsUtf8 = 'save the file again as UTF-8 (in Excel: "CSV UTF-8 (Comma delimited)") and publish it again';
-const asRecord = 'if it is a record, set `skipRows` to the number of lines above the header (0 for none)';
+const asIs = 'keep it, and set `skipRows` in the manifest to the number of lines above the header (0 for none)';
+const asRow = `if it is a row of data, ${asIs}`;
 const asList = 'if the file is a list of single values, set `skipRows: 0`';
 const closeQuote = 'add the closing quote to that cell';
 const leftOut = 'the lines above the header are left out';
@@ -196,7 +197,7 @@ export const faultKinds = {
         ? 'the row below the header is of names, units or types, not of values: the table seems to have two header rows'
         : 'the row is of names among rows of values: another header, or another table';
     },
-    hint: `keep one header row and one table in a file; ${asRecord}`,
+    hint: `keep one header row and one table in a file; ${asRow}`,
   }),
   'joined-files': kind({
     code: encoding,
@@ -325,14 +326,14 @@ export const faultKinds = {
     code: ({ limit }) => (limit === undefined ? quoting : 'table-oversize'),
     message: ({ limit, until, holdsRows }) => {
       if (limit !== undefined) return openInLimit.message(limit);
-      if (holdsRows)
-        return `a quote opens here and runs on to line ${until}, over lines that look like rows of the table`;
+      if (holdsRows) return `this quote is closed only in line ${until}: the lines between look like rows of the table`;
       return until === undefined
         ? 'a quote opens here and is never closed'
         : `a quote opens here and is not closed properly: it runs on to line ${until}, where text follows the next quote`;
     },
-    hint: ({ limit, holdsRows }) => {
-      if (holdsRows) return `remove that quote and the next one; ${asRecord}`;
+    hint: ({ limit, until, holdsRows }) => {
+      if (holdsRows)
+        return `remove this quote and the one in line ${until}, so that each line is a row; if it is one cell of several lines, ${asIs}`;
       return limit === undefined ? `${closeQuote}; a quote inside a quoted cell is written twice` : openInLimit.hint;
     },
     fix: ({ isFixable }) => (isFixable ? 'the unclosed quote is removed' : null),
@@ -404,9 +405,9 @@ export const faultKinds = {
         cut: 'the last row looks like a note that contains delimiters',
       })[looks],
     hint: ({ looks }) => {
-      if (looks === 'maybe') return `remove it if it is a note; ${asRecord}`;
+      if (looks === 'maybe') return `remove it if it is a note; ${asRow}`;
       const way = looks === 'cut' ? 'quote its cells' : 'publish it as description of the resource';
-      return `remove it, or ${way}; if it is an error message, export the table again; ${asRecord}`;
+      return `remove it, or ${way}; if it is an error message, export the table again; ${asRow}`;
     },
     fix: ({ looks }) => (looks === 'behind' || looks === 'below' ? 'the notes below the last row are left out' : null),
   }),

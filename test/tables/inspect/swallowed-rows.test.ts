@@ -63,7 +63,17 @@ describe('rows that a stray quote swallowed are reported', () => {
     const { findings } = await inspectTable(fileOf(content));
     const places = findings.filter(({ kind }) => kind === 'quote-unclosed').flatMap(({ places: all }) => all);
     expect(places[0]).toMatchObject({ line, column });
-    await expect(checkTable(fileOf(content))).rejects.toThrow('over lines that look like rows of the table');
+    await expect(checkTable(fileOf(content))).rejects.toThrow('lines between look like rows of the table');
+  });
+
+  it('with both quotes, and how to publish what is one cell', async () => {
+    const { findings } = await inspectTable(fileOf('id,name,n\n1,"Oak,5\n2,Elm,6\n3,Ash",7\n4,Fir,8\n'));
+    expect(findings.find(({ kind }) => kind === 'quote-unclosed')).toMatchObject({
+      message: 'this quote is closed only in line 4: the lines between look like rows of the table',
+      hint: expect.stringMatching(
+        /^remove this quote and the one in line 4, .*; if it is one cell of several lines, keep it, and set `skipRows`/,
+      ),
+    });
   });
 
   it('unless the first row is given, so that all others are records', async () => {
