@@ -50,9 +50,16 @@ export const startCommand = async (patterns: string[], options: CommonOptions, i
     for (const { name, url } of portals) if (url !== null) lines?.say(`  portal ${name} is at ${url}/`);
     for (const { name, ...manifest } of served)
       lines?.say(`  ${name}${'drop' in manifest ? ` watches ${relative(io.cwd, manifest.drop.folder)}/` : ''}`);
+    if (!served.some((manifest) => 'drop' in manifest || manifest.schedule))
+      runtime.log.warn({ action: 'idle' }, served.length === 0 ? nothingServed : onRequest);
     lines?.say('press Ctrl-C to stop; the next start resumes unfinished work');
     return close;
   });
+
+const nothingServed =
+  'no manifest is served, so nothing is published: put one where `manifests` of the configuration looks, or name it after `sluice start`; `sluice init` writes an example';
+const onRequest =
+  'no manifest watches a folder (`drop`) or has a `schedule`: runs begin on request only, as by `sluice run-now`';
 
 const workerCommand = async (options: CommonOptions, io: Io): Promise<number> =>
   serve('worker', options, io, async (runtime, lines) => {

@@ -139,13 +139,10 @@ export const namedByBytes = (name: string, kind: string | null | undefined): str
 /** Endings of content types that servers give to anything. */
 const vague = new Set(['', '.txt', '.html']);
 
-/** What is known of a fetched file; `fileName` is what its server calls it. */
-type FetchedFacts = Record<'fileName' | 'contentType' | 'kind', string | null>;
-
 /** The name of a fetched file: as given, else as its server names it, with the ending of its bytes or content type at least. */
 export const nameOfFetched = (
   { name, isNamed }: { name: string; isNamed?: boolean },
-  { fileName, contentType, kind }: FetchedFacts,
+  { fileName, contentType, kind }: Record<'fileName' | 'contentType' | 'kind', string | null>,
 ): string => {
   const told = !isNamed && fileName !== null && showsType(fileName) ? fileName : name;
   if (isNamed || showsType(told)) return namedByBytes(told, kind);

@@ -57,7 +57,7 @@ interface Row {
   /** One of these texts is among the portal's words, in any case; USER stands for the account. */
   says?: readonly string[];
   /** What else must hold, all of it. */
-  when?: readonly Condition[];
+  when?: readonly (keyof typeof conditions)[];
   fault: errors.Fault;
   /** True where the session is over: the portal is logged in to again and the request repeated before the outcome. */
   logsIn?: true;
@@ -88,8 +88,6 @@ const conditions = {
   'for a name that portals accept': (_reply, { upload = '' }) => usualExtensions.includes(extensionOf(upload.slice(1))),
   'naming the node': (reply) => namesNode(reply),
 } as const satisfies Record<string, (reply: Reply, portal: PortalFacts, words: () => string) => boolean>;
-
-type Condition = keyof typeof conditions;
 
 const usualHints: Partial<Record<Outcome, string>> = {
   session:

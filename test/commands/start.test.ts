@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { chmodSync, existsSync, rmSync } from 'node:fs';
+import { chmodSync, existsSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -36,6 +36,27 @@ it('start answers its health check and takes the address away when it ends', asy
   stop();
   expect(await ended).toBe(0);
   expect(existsSync(file)).toBe(false);
+});
+
+it('start warns once where nothing makes it publish', async () => {
+  const place = commandPlace({ log: { level: 'warn' } });
+  place.manifest('plain', { a: 'id\n1\n' });
+  place.manifest('timed', { a: 'id\n1\n' });
+  place.write(
+    'timed.yaml',
+    readFileSync(join(place.dir, 'timed.yaml'), 'utf8').replace('{', '{ "schedule": "0 3 * * *",'),
+  );
+  const said = async (...manifests: string[]): Promise<string[]> => {
+    const { io, stop, out } = place.io({ terminal: true });
+    const ended = startCommand(manifests, place.options, io);
+    await waitUntil('the service', () => out().includes('press Ctrl-C'));
+    stop();
+    expect(await ended).toBe(0);
+    return out().match(/warn.*/g) ?? [];
+  };
+  expect(await said()).toEqual([expect.stringContaining('no manifest is served, so nothing is published')]);
+  expect(await said('plain.yaml')).toEqual([expect.stringContaining('runs begin on request only')]);
+  expect(await said('plain.yaml', 'timed.yaml')).toEqual([]);
 });
 
 it('start makes the state folder where Redis and the portals are elsewhere', async () => {

@@ -15,15 +15,13 @@ const maxDepth = 100;
 
 type LineColumn = { line: number; column: number };
 
-/** An anchored node with its value and the nodes it stands for; null while it is read. */
-type Anchored = { node: Node; value: unknown; size: number } | null;
-
 export class Places {
   readonly value: unknown;
   readonly faults: (LineColumn & { key: string; message: string })[] = [];
   readonly #root: Node;
   readonly #lines: LineCounter;
-  readonly #anchors = new Map<string, Anchored>();
+  /** Anchored nodes with their values and the nodes they stand for; null while they are read. */
+  readonly #anchors = new Map<string, { node: Node; value: unknown; size: number } | null>();
   readonly #targets = new Map<Alias, Node>();
   /** Nodes so far, with every alias written out. */
   #size = 0;
