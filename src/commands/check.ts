@@ -136,17 +136,14 @@ const checkAll = async (
 ): Promise<void> => {
   for await (const finding of inOrder([...named], (path) => checkFile(path, context))) {
     show(finding);
-    const sources = finding.sources.filter((source) => {
-      const name = nameOf(source);
+    // The same file may be published in several ways; each is checked once.
+    const sources = finding.sources.filter(({ path, wish: { recipe } }) => {
+      const name = recipe ? `${path} ${recipe.fingerprint}` : path;
       return !named.has(name) && named.add(name);
     });
     for await (const found of inOrder(sources, (source) => checkSource(source, context))) show(found);
   }
 };
-
-/** The same file may be published in several ways; each is checked once. */
-const nameOf = ({ path, wish: { recipe } }: FileFinding['sources'][number]): string =>
-  recipe ? `${path} ${recipe.fingerprint}` : path;
 
 /** As many as the worker threads of the table check. */
 const atOnce = 2;

@@ -79,7 +79,9 @@ export const startOf = (schedule: Schedule, due: number, target: string): number
   const { window, timezone } = schedule;
   const closes = window === null ? null : nextDue({ cron: daily(window.to), timezone }, base);
   const room = closes === null ? schedule.jitterMs : Math.min(schedule.jitterMs, closes - base);
-  return base + Math.floor(shareOf(`${target} ${base}`) * room);
+  // 0 to 1, spread evenly over targets and times, always the same for the same ones.
+  const share = hash('sha256', `${target} ${base}`, 'buffer').readUInt32BE(0) / 2 ** 32;
+  return base + Math.floor(share * room);
 };
 
 /** How late a schedule may fire before it is overdue: a share of its period, and at most so many milliseconds. */
@@ -140,6 +142,3 @@ const offsetAt = (timezone: string, at: number): number => {
   clocks.set(timezone, clock);
   return Date.parse(`${clock.format(at)}Z`) - Math.floor(at / 1000) * 1000;
 };
-
-/** 0 to 1, spread evenly over texts, always the same for the same text. */
-const shareOf = (text: string): number => hash('sha256', text, 'buffer').readUInt32BE(0) / 2 ** 32;

@@ -39,8 +39,9 @@ export class Places {
     for (const [depth, step] of path.entries()) {
       const child = this.#child(value, step);
       if (child === undefined) break;
-      const isMeant = end === 'value' && depth === path.length - 1;
-      place = isMeant && !isAbsent(child.value) ? child.value : child.key;
+      const { range } = child.value; // without a length where nothing is written, as behind `key:`
+      const isMeant = end === 'value' && depth === path.length - 1 && range?.[0] !== range?.[1];
+      place = isMeant ? child.value : child.key;
       value = child.value;
     }
     return this.#positionOf(place);
@@ -140,6 +141,3 @@ const keyText = (key: Node): string => (isScalar(key) ? String(key.value) : '');
 
 /** True for the key `<<`, which brings in the keys of other mappings. */
 const isMerge = ({ key }: Pair<Node, Node>): boolean => isScalar(key) && key.type === 'PLAIN' && key.value === '<<';
-
-/** True where nothing is written, as behind `key:`. */
-const isAbsent = ({ range }: Node): boolean => range?.[0] === range?.[1];

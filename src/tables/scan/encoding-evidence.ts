@@ -262,7 +262,9 @@ const readingOf = (encoding: string, text: string): Reading | null => {
   if (best === undefined) return null;
   const rarity = rarityOf(encoding);
   if (hasSigns && encoding.startsWith('koi8')) return null; // its signs are bytes that letters are in other encodings
-  if (hasSigns) return { encoding, text, cost: best.cost - signCredit(text) + rarity, natural: true, lead: 8 };
+  // Signs cost less where they stand as signs do.
+  const credit = text.replaceAll(/[\0-\x7f]/g, '').length * (cost.symbol - 1);
+  if (hasSigns) return { encoding, text, cost: best.cost - credit + rarity, natural: true, lead: 8 };
   const { language, pairs, familiar, odd } = best;
   const few = letters.length * 0.03;
   // DOS code pages differ from each other in a few letters only.
@@ -279,9 +281,6 @@ const languagesOfSigns = (text: string): Language[] => {
   const elides = /\b[DdLl]’/.test(text);
   return languages().filter(({ tag, byLetter: is }) => !is && (!elides || ['fr', 'it', 'ca'].includes(tag)));
 };
-
-/** What signs cost less where they stand as signs do. */
-const signCredit = (text: string): number => text.replaceAll(/[\0-\x7f]/g, '').length * (cost.symbol - 1);
 
 const mostOfOne = 0.3;
 

@@ -64,9 +64,6 @@ export const writeRecordedYaml = (value: Value, { shape }: WriteOptions): string
 const reserved =
   /^(?:(?:[Tt]rue|[Oo]n|[Yy]es|[Yy]|[Ff]alse|[Oo]ff|[Nn]o|[Nn]|[Nn]ull|~)|TRUE|ON|YES|FALSE|OFF|NO|NULL)$/;
 
-const needsBlock = (text: string): boolean =>
-  /[\n*#<>[\]{}&']|: |- | {2}/.test(text) || text.startsWith('!') || text.endsWith(':');
-
 const stripQuotes = (line: string): string => {
   const quoted = (mark: string): boolean => line.startsWith(mark) && line.lastIndexOf(mark) === line.length - 1;
   return quoted('"') || quoted("'") ? line.slice(1, -1) : line;
@@ -114,6 +111,7 @@ const fold = (text: string, indent: number): string => {
 
 /** A text at an indentation; may span lines, does not end with a line end. */
 const textOf = (text: string, indent: number): string => {
-  const spelt = (needsBlock(text) ? literal(text, indent) : fold(text, indent)) || '""';
+  const isBlock = /[\n*#<>[\]{}&']|: |- | {2}/.test(text) || text.startsWith('!') || text.endsWith(':');
+  const spelt = (isBlock ? literal(text, indent) : fold(text, indent)) || '""';
   return reserved.test(spelt) || trim(spelt) !== spelt ? literal(spelt, indent) : spelt;
 };
