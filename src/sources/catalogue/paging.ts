@@ -1,7 +1,7 @@
 // What a document, or the answer that brought it, says about the list that it is a page of.
 import type { IncomingHttpHeaders } from 'undici/types/header.js';
 import { isObject, parsedJson } from '../../util/json.ts';
-import { isNothing } from './values.ts';
+import { isNothing, textOf } from './values.ts';
 
 /** Statements of a page; null for what it does not say. */
 export interface Paging {
@@ -39,7 +39,14 @@ const isToken: Says = (value) => more(addressIn(value) !== null);
 const isMore: Says = (value) => more(truthIn(value) === true);
 const isAll: Says = (value) => more(truthIn(value) === false);
 const isBefore: Says = (value) => ({ isLater: addressIn(value) !== null });
+const isFailing = /^(?:error|fail(?:ed|ure)?|partial|incomplete|timed?-?out|[45]\d\d)$/i;
 const isTotal: Says = (value) => ({ total: numberIn(value) });
+
+const entries = '(?:datasets?|items?|records?|results?|elements?|hits|entries|packages?)';
+/** `total`, `numFound`, `totalItems`, `number_of_datasets`, `recordCount`. */
+const totalName = new RegExp(
+  `^(?:total|count|(?:total|num|number|n)(?:of)?(?:${entries}|count|found|matched)+|${entries}(?:total|count|found)+|resultsetsize)$`,
+);
 
 /** Hydra, JSON:API, HAL, OGC API, OData, OpenSearch, CKAN and the usual home-made ones; names without prefix, in lower case. */
 const statements: ReadonlyMap<string, Says> = new Map([
@@ -50,8 +57,7 @@ const statements: ReadonlyMap<string, Says> = new Map([
   ...says('incompleteresults incomplete partial timedout', isMore),
   ...says('islast islastpage complete iscomplete finished success ok', isAll),
   ...says('error errors', (value) => more(!isNothing(value) && truthIn(value) !== false && numberIn(value) !== 0)),
-  ...says('total totalitems totalcount totalresults totalrecords totalelements totalhits totaldatasets', isTotal),
-  ...says('datasetcount recordstotal numfound numbermatched numberofitems nhits count', isTotal),
+  ...says('status state statuscode httpstatus', (value) => more(isFailing.test(textOf(value) ?? ''))),
   ...says('pages totalpages pagecount numpages', (value) => ({ pages: numberIn(value) })),
   ...says('itemsperpage perpage pagesize limit rows top', (value) => ({ limit: numberIn(value) })),
   ...says('prev previous prevpage previouspage previouslink previousurl', isBefore),
@@ -73,11 +79,13 @@ const plainName = (key: string): string =>
     .replaceAll(/[-_\s]/g, '')
     .toLowerCase();
 
-export const isPagingKey = (key: unknown): boolean => typeof key === 'string' && statements.has(plainName(key));
+const saying = (name: string): Says | undefined => statements.get(name) ?? (totalName.test(name) ? isTotal : undefined);
+
+export const isPagingKey = (key: unknown): boolean => typeof key === 'string' && !!saying(plainName(key));
 
 export const pagingOf = (value: Record<string, unknown>, depth = 0): Paging => {
   const said = new Map(Object.entries(value).map(([key, item]) => [plainName(key), item]));
-  const all = [...said].map(([name, item]) => ({ ...noPaging, ...statements.get(name)?.(item, depth) }));
+  const all = [...said].map(([name, item]) => ({ ...noPaging, ...saying(name)?.(item, depth) }));
   const [first, last] = ['first', 'last'].map((name) => addressIn(said.get(name) ?? said.get(`${name}page`)));
   const areSeveral = !!first && !!last && first !== last;
   return joined(all.reduce(joined, noPaging), { ...noPaging, pages: areSeveral ? 2 : null });

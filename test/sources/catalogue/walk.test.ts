@@ -195,6 +195,14 @@ describe('a catalogue in pages', () => {
     ['a place to go on', { nextOffset: 2 }, 404, '/c.json:1:1: it says that there is more, but not where'],
     ['Solr', { numFound: 3 }, 404, '/c.json:1:1: it is incomplete: its list has 3 entries'],
     ['Elasticsearch', { hits: { total: { value: 3 } } }, 404, '/c.json:1:1: it is incomplete: its list has 3 entries'],
+    ['a number of records', { numberOfRecords: 3 }, 404, '/c.json:1:1: it is incomplete: its list has 3 entries'],
+    ['a count of datasets', { total_dataset_count: '3' }, 404, '/c.json:1:1: it is incomplete: its list has 3 entries'],
+    ['datasets in total', { datasets_total: 3 }, 404, '/c.json:1:1: it is incomplete: its list has 3 entries'],
+    ['the size of a result', { resultSetSize: 3 }, 404, '/c.json:1:1: it is incomplete: its list has 3 entries'],
+    ['a number of results', { num_results: 3 }, 404, '/c.json:1:1: it is incomplete: its list has 3 entries'],
+    ['a status in words', { status: 'error' }, 404, '/c.json:1:1: it says that there is more, but not where, or that'],
+    ['a partial result', { status: 'Partial' }, 404, '/c.json:1:1: it says that there is more, but not where, or that'],
+    ['the status of a request', { statusCode: 503 }, 404, '/c.json:1:1: it says that there is more, but not where, or'],
     ['an error', { error: { message: 'timeout' } }, 404, '/c.json:1:1: it says that there is more, but not where, or'],
     ['errors', { errors: ['timeout'] }, 404, '/c.json:1:1: it says that there is more, but not where, or that its'],
     ['no success', { success: false }, 404, '/c.json:1:1: it says that there is more, but not where, or that its'],
@@ -281,9 +289,22 @@ describe('a catalogue in pages', () => {
   );
 
   it('says that all went well without being incomplete', async () => {
-    serve({ '/c.json': page('a', { success: true, ok: 'yes', error: null, errors: [], timed_out: false, hits: 1 }) });
+    serve({
+      '/c.json': page('a', {
+        success: true,
+        ok: 'yes',
+        error: null,
+        errors: [],
+        timed_out: false,
+        hits: 1,
+        status: 'ok',
+        state: 'Maine',
+      }),
+    });
     expect((await gather('/c.json')).complete).toBe(true);
-    serve({ '/c.json': page('a', { error: false, errors: 0 }) });
+    serve({
+      '/c.json': page('a', { error: false, errors: 0, statusCode: 200, distributionCount: 9, datasetSize: 900 }),
+    });
     expect((await gather('/c.json')).complete).toBe(true);
   });
 
