@@ -65,7 +65,7 @@ export const errorCodes = {
   'source-changed': 'The file of a resource changed while it was being read.',
   'source-refused': 'A file or address must not be read, or has unexpected content.',
   'source-unreachable':
-    'The server of a `url` did not answer: network error, time-out, or a 408, 425, 429 or 5xx status.',
+    'The server of an address did not answer: network error, time-out, or a 202, 408, 425, 429 or 5xx status.',
   'catalogue-fault': 'A catalogue cannot be read; nothing is published or removed.',
   'entry-fault': 'An entry of a catalogue or list is invalid and skipped; what it published before stays.',
   'table-encoding': 'The file is not valid UTF-8 text: another encoding, or NUL bytes.',

@@ -61,7 +61,7 @@ export async function* readLinkedData(
   if ('fault' in answer) throw documentFault(name, answer.fault, answer);
   const { entries, said } = answer;
   if (entries.length === 0 && said.parts.length === 0 && !isLater)
-    throw documentFault(name, 'it describes no dataset: it contains no `dcat:Dataset`');
+    throw documentFault(name, 'it describes no dataset: it contains no `dcat:Dataset`, and is no {"dataset": [...]}');
   yield* entries;
   return { ...said, isOpen: syntax === 'turtle' && task.bytes.at(-1) !== 0x0a };
 }

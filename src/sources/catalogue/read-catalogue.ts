@@ -164,7 +164,7 @@ class EntryReader {
   }
 
   end(): Said {
-    if (this.#read === 0) this.#fault('it is empty', 'an empty catalogue is not the same as one without entries');
+    if (this.#read === 0) this.#fault('it is empty', 'fetch or write it again; nothing was published or removed');
     if (!this.#around.isEnded) {
       const place = this.#frames.some(({ kind }) => kind === 'entries') ? `, in or after entry ${this.#count + 1}` : '';
       this.#offset = this.#read;
@@ -178,7 +178,7 @@ class EntryReader {
   }
 
   #noList(): never {
-    this.#fault('it has no list `dataset`', 'a data.json is an object with the list `dataset`: {"dataset": [...]}');
+    this.#fault('it has no list `dataset`', 'name a data.json, {"dataset": [...]}, or DCAT (/catalog.jsonld of CKAN)');
   }
 
   #look(token: Token): void {

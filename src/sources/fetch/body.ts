@@ -132,7 +132,7 @@ async function* dataIn(
   if (isPage(text, pageType.test(type ?? ''))) {
     const title = printable(/<title\b[^<>]*>([^<]*)<\/title/i.exec(redact(text))?.[1] ?? '');
     throw new SourceRefusedError(`${where} is a web page${title && ` titled "${title}"`}, not a data file`, {
-      hint: 'open the address in a browser: it may require a login, or be a landing page; set `url` to the address of the file itself',
+      hint: 'open the address in a browser: it may require a login, or be a landing page; the address of the file itself is needed',
     });
   }
   yield* all;
@@ -157,7 +157,7 @@ export async function* fileIn(
   const type = mediaType(oneOf(headers['content-type']));
   if (type !== null && neverData.test(type) && tableName.test(name ?? ''))
     throw new SourceRefusedError(`${where} is of type ${printable(type)}, which does not match ${name}`, {
-      hint: 'open the address in a browser and correct `url` or `name`',
+      hint: 'open the address in a browser and correct it, or the name of the file',
     });
   const decoders = decodersFor(oneOf(headers['content-encoding']), { name, type }, where);
   yield* dataIn(boundedBody(body, { where, decoders, limits }), type, expected);

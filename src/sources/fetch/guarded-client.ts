@@ -108,7 +108,7 @@ export class GuardedClient {
       release(body);
       trail.push(url);
       const { maxRedirects } = this.policy;
-      const hint = 'open the address in a browser and set `url` to the final address';
+      const hint = 'open the address in a browser, and give the final one instead';
       if (trail.length > maxRedirects)
         throw new SourceRefusedError(`${shown(trail[0] ?? url)} redirects more than ${maxRedirects} times`, { hint });
       url = this.admitted(URL.parse(location, url.href), trail);

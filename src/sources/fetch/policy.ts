@@ -71,26 +71,26 @@ export const statusFailure = (
 ): SluiceError => {
   const name = http.STATUS_CODES[status]?.toLowerCase();
   const text = `${where} answered ${status}${name === undefined ? '' : ` (${name})`}`;
-  const isTransient = status >= 500 || [408, 425, 429].includes(status);
+  const isTransient = status >= 500 || [202, 408, 425, 429].includes(status);
   if (isTransient) {
     const pause = retryAfter === undefined ? '' : ` and requested a pause of ${Math.ceil(retryAfter / 1000)} s`;
     return new SourceUnreachableError(`${text}${pause}`, {
-      hint: 'the server has a problem or is rate-limiting; sluice retries, after a long pause in the next run',
+      hint: 'the server has a problem, is not ready or is rate-limiting; sluice retries, after a long pause in the next run',
       retryAfterMs: retryAfter,
     });
   }
   if (status === 404 || status === 410)
     return new SourceMissingError(text, {
-      hint: 'the file is gone: correct `url`, or remove the resource from the manifest; what is published stays',
+      hint: 'it is gone: correct the address, or remove what names it; what is published stays',
     });
   if (status === 401 || status === 403 || status === 407) {
     const hint =
       login === null
-        ? 'correct `url`, or add the login of the server to `sources.credentials` of the configuration; no login goes along a redirect to another server'
+        ? 'correct the address, or add the login of the server to `sources.credentials` of the configuration; no login goes along a redirect to another server'
         : `check the login for ${login} in \`sources.credentials\` of the configuration`;
     return new SourceRefusedError(text, { hint });
   }
-  return new SourceRefusedError(text, { hint: 'open the address in a browser and correct `url`' });
+  return new SourceRefusedError(text, { hint: 'open the address in a browser and correct it' });
 };
 
 /** The error for a fetch that failed; our own errors unchanged. A fault without a name is one of the server or the network. */

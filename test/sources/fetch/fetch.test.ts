@@ -103,10 +103,12 @@ describe('a fetch', () => {
   it('reports a gone file from one that may come back', async () => {
     server.on('/gone', (_request, response) => response.writeHead(410).end());
     server.on('/down', (_request, response) => response.writeHead(503).end());
+    server.on('/later', (_request, response) => response.writeHead(202).end('{"status": "in progress"}'));
     server.on('/shut', (_request, response) => response.writeHead(403).end('the secret reason'));
     expect(await failure(fetcher.toFile(`${server.url}/none`, place(), plain))).toBeInstanceOf(SourceMissingError);
     expect(await failure(fetcher.toFile(`${server.url}/gone`, place(), plain))).toBeInstanceOf(SourceMissingError);
     expect(await failure(fetcher.toFile(`${server.url}/down`, place(), plain))).toBeInstanceOf(SourceUnreachableError);
+    expect(await failure(fetcher.toFile(`${server.url}/later`, place(), plain))).toBeInstanceOf(SourceUnreachableError);
     const shut = await failure(fetcher.toFile(`${server.url}/shut?key=geheim`, place(), plain));
     expect(shut).toBeInstanceOf(SourceRefusedError);
     expect(shut.message).toBe(`${server.url}/shut?… answered 403 (forbidden)`);
