@@ -107,7 +107,7 @@ export const euAddress = (list: EuList, value: string): string | undefined => {
   return code && `http://publications.europa.eu/resource/authority/${list}/${code}`;
 };
 
-/** Beginnings of license addresses, the code, and the rest of the address of the present version; the first wins. */
+/** Beginnings of license addresses and SPDX identifiers, the code, and the rest of the address of the present version; the first wins. */
 const addresses: readonly (readonly [string, License, string?])[] = [
   ['creativecommons.org/licenses/by-sa', 'cc-by-sa', '/4.0/'],
   ['creativecommons.org/licenses/by-nc', 'cc-nc', '/4.0/'],
@@ -129,15 +129,21 @@ const addresses: readonly (readonly [string, License, string?])[] = [
   ['gnu.org/copyleft/fdl', 'gfdl'],
   ['usa.gov/government-works', 'other-pd'],
   ['usa.gov/publicdomain', 'other-pd'],
+  ['cc0', 'cc-zero'],
+  ['cc-by-nc', 'cc-nc'],
+  ['pddl', 'odc-pddl'],
+  ['odbl', 'odc-odbl'],
+  ['ogl-uk', 'uk-ogl'],
+  ['ogl', 'uk-ogl'],
 ];
 
-/** The code of a license given by address or code; null for one that portals have no code for. */
+/** The code of a license given by address, code, or identifier of SPDX (`CC-BY-4.0`); null where portals have no code for it. */
 export const licenseCode = (text: string): License | null => {
-  const plain = text.trim().toLowerCase();
-  if (Object.hasOwn(licenses, plain)) return plain as License; // just checked
   // The variants of non-commercial licenses count as one.
-  const address = plain.replace(/^https?:\/\/(?:www\.)?/, '').replace(/\/by-nc-(?:sa|nd)(?=$|\/)/, '/by-nc');
-  return addresses.find(([begin]) => begins(address, begin))?.[1] ?? null;
+  const plain = text.toLowerCase().replace(/\bby-nc-(?:sa|nd)\b/, 'by-nc');
+  const name = plain.replaceAll(/^\s*(?:https?:\/\/(?:www\.)?)?|\s+$/g, '').replaceAll(/\s+/g, '-');
+  const codes = Object.keys(licenses) as License[]; // its own keys
+  return codes.find((code) => begins(name, code)) ?? addresses.find(([begin]) => begins(name, begin))?.[1] ?? null;
 };
 
 /** The address of a license; undefined for one that has none. */

@@ -143,21 +143,13 @@ const understood = new Set([...Object.keys(packageSchema.shape), 'profile', '$sc
 const mapLicense = ({ licenses = [] }: PackageFile, to: Mapper): void => {
   for (const [index, { name = '', path = '', title = '' }] of licenses.entries()) {
     const origin: Path = ['licenses', index];
-    const code = licenseCode(path) ?? licenseCode(plainLicense(name));
+    const code = licenseCode(path) ?? licenseCode(name);
     if (code !== null && to.draft.value.license === undefined) to.set('license', code, origin);
     else if (code !== to.draft.value.license) {
       const why = code === null ? 'portals have no code for it' : 'a dataset has one license';
       to.remark(origin, `\`${name || path || title}\` is ignored: ${why}`);
     }
   }
-};
-
-const spdx = { cc0: 'cc-zero', pddl: 'odc-pddl', odbl: 'odc-odbl', ogl: 'uk-ogl', 'ogl-uk': 'uk-ogl' };
-
-/** Open Definition and SPDX identifiers without their versions: `CC-BY-4.0` is `cc-by`. */
-const plainLicense = (name: string): string => {
-  const plain = name.toLowerCase().replace(/-\d+(?:\.\d+)*$/, '');
-  return spdx[plain as keyof typeof spdx] ?? plain; // undefined for all others
 };
 
 /** Author and contact, from the contributors by their roles. */

@@ -120,6 +120,14 @@ describe('licenses', () => {
   ])('%s', (text, code) => expect(licenseCode(text)).toBe(code));
 });
 
+    ['CC-BY-4.0', 'cc-by'],
+    ['CC BY-NC-SA 4.0', 'cc-nc'],
+    ['CC-BY-ND-4.0', null],
+    ['cc0-1.0', 'cc-zero'],
+    ['ODbL-1.0', 'odc-odbl'],
+    ['OGL-UK-3.0', 'uk-ogl'],
+    ['OGL-Canada-2.0', null],
+    ['constructor', null],
 describe('addresses', () => {
   it.each([
     ['https://example.org/a.csv', { kind: 'web', url: 'https://example.org/a.csv' }],
