@@ -31,8 +31,8 @@ export type EntryNames = ReturnType<typeof namesOf>;
 
 export const namesOf = (value: unknown) => {
   if (!isObject(value)) return { identifier: null, title: null };
-  const title = Array.isArray(value.title) ? null : textOf(value.title);
-  return { identifier: identifierOf(value), title: title === null ? null : oneLine(title) };
+  const title = Array.isArray(value.title) ? '' : oneLine(textOf(value.title) ?? '');
+  return { identifier: identifierOf(value), title: /[^\p{C}\p{Z}]/u.test(title) ? title : null };
 };
 
 /** The dataset of an entry without its faulty distributions, or all faults of the dataset itself. */
@@ -70,6 +70,8 @@ const identifierFault = (value: unknown): string => {
   if (isNothing(value)) return 'it has no identifier';
   if (isObject(value)) return 'its identifier is an object without `@id` and `notation`';
   return 'its identifier is not text of at most 2,000 characters';
+  if (Array.isArray(value)) return 'its identifier is a list; an identifier is one text';
+  if (typeof value === 'number') return 'its identifier is a number too large to be read exactly; write it as text';
 };
 
 const applyRules = (value: Record<string, unknown>, draft: Draft): void => {

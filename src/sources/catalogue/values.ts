@@ -63,9 +63,11 @@ export const identifierOf = (value: Record<string, unknown>): string | null => {
   return idText(other) ?? (own?.startsWith('_:') ? null : idText(own));
 };
 
-/** Text, or the `@id` or `notation` of an object (DCAT-US 3.0). */
+/** Text, or the `@id` or `notation` of an object (DCAT-US 3.0). Numbers that JSON readers round are none, nor is true or false. */
 const idText = (value: unknown): string | null => {
-  const text = textOf(isObject(value) ? (value['@id'] ?? value.notation) : value);
+  const plain = isObject(value) ? (value['@id'] ?? value.notation) : value;
+  const isExact = typeof plain === 'number' ? Math.abs(plain) <= Number.MAX_SAFE_INTEGER : typeof plain !== 'boolean';
+  const text = isExact ? textOf(plain) : null;
   return text === null || text.length > 2000 ? null : text;
 };
 

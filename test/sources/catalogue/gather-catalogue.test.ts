@@ -630,7 +630,15 @@ describe('a manifest', () => {
     });
   });
 
+    ['a list of identifiers', { identifier: ['x'], title: 'T' }, 'its identifier is a list; an identifier is one text'],
+    [
+      'an identifier that is rounded',
+      { identifier: 2 ** 53, title: 'T' },
+      'its identifier is a number too large to be read exactly; write it as text',
+    ],
+    ['true as identifier', { identifier: true, title: 'T' }, 'its identifier is not text of at most 2,000 characters'],
   it('that was renamed keeps the identities', async () => {
+    ['a title that nobody sees', { identifier: 'x', title: '\u200b\u0007' }, 'it has no title'],
     const { wishes } = await gatherEntries([entry('a')], catalogueManifest({}, { name: 'new', renamedFrom: 'm' }));
     expect(wishes[0]).toMatchObject({ key: 'new/a', uuid: uuidOfKey('m/a') });
   });
