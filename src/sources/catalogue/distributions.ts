@@ -2,7 +2,6 @@
 import { isLinkable } from '../../dataset-api/fields.ts';
 import { endingOf } from '../../dataset-api/file-types.ts';
 import type { ResourceSource } from '../../model/wish.ts';
-import { hasCredentials } from '../../util/http.ts';
 import { defined, isObject } from '../../util/json.ts';
 import { canonicalJson } from '../gather/dataset-wish.ts';
 import type { CatalogueSpec } from '../manifest/list-schemas.ts';
@@ -11,6 +10,7 @@ import type { ResourceSpec } from '../manifest/schema.ts';
 import {
   addressOf,
   addressText,
+  holdsPassword,
   identifierOf,
   idOfAddress,
   idOfIdentifier,
@@ -193,9 +193,8 @@ const targetOf = (item: Record<string, unknown>, tools: DistributionTools): Targ
   const address = addressOf(text);
   if (address.kind === 'none')
     return { fault: `its ${from} is not a valid address: ${JSON.stringify(text.slice(0, 80))}` };
-  if (address.kind === 'web' && hasCredentials(URL.parse(address.url)))
-    return { fault: `its ${from} holds a user name or password, which would be published` };
   const url = address.kind === 'web' ? address.url : text;
+  if (holdsPassword(url)) return { fault: `its ${from} holds a user name or password, which would be published` };
   const isLink = isLinkable(url);
   const why = address.kind === 'web' ? 'addresses this long' : `${address.scheme}: addresses`;
   if (!isLink) tools.remark(`distribution.${from}`, `is in the description: portals do not link to ${why}`);

@@ -9,6 +9,7 @@ import { areaOf, dayOf, spanOf } from './composed.ts';
 import { resourcesOf } from './distributions.ts';
 import {
   addressText,
+  holdsPassword,
   identifierOf,
   idOfIdentifier,
   isNothing,
@@ -74,7 +75,11 @@ const identifierFault = (value: unknown): string => {
   if (typeof value === 'number') return 'its identifier is a number too large to be read exactly; write it as text';
 };
 
-const applyRules = (value: Record<string, unknown>, draft: Draft): void => {
+const applyRules = (entry: Record<string, unknown>, draft: Draft): void => {
+  const { distribution: _itself, description: _text, ...others } = entry;
+  const secret = Object.keys(others).filter((key) => holdsPassword(others[key]));
+  for (const key of secret) draft.remark(key, 'left out: it holds a user name or password, which would be published');
+  const value = { ...entry, ...Object.fromEntries(secret.map((key) => [key, null])) };
   for (const [key, take] of Object.entries(datasetRules)) if (!isNothing(value[key])) take(value[key], draft);
   const { field_harvest_source_modified: modified } = draft.fields;
   if (isNothing(value.issued) && modified !== undefined) draft.fields.field_harvest_source_issued = modified;

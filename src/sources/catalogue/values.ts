@@ -101,6 +101,10 @@ export const addressOf = (text: string): Address => {
   return { kind: 'web', url: /[\s<>"{}|\\^`]/.test(text) ? url.href : text };
 };
 
+/** True for text, or what holds text, with an address in it that names a password, or for http(s) only a user. */
+export const holdsPassword = (value: unknown): boolean =>
+  /https?:\/\/[^\s/?#"\\]*@|:\/\/[^\s/?#"\\:@]*:[^\s/?#"\\]*@/i.test(JSON.stringify(value));
+
 /** The http(s) address of a value, or null where it has none that portals take. */
 export const webAddressOf = (value: unknown): string | null => {
   const text = addressText(value);

@@ -183,6 +183,42 @@ describe('an entry', () => {
     ]);
   });
 
+  it.each(['ftp://ann:secret@example.org/a', 'sftp://ann:secret@h/a', 'jdbc:postgresql://ann:secret@h/db'])(
+    'never publishes a password that stands in an address of another kind: %s',
+    async (accessURL) => {
+      const { wishes, skipped } = await gatherEntries([
+        entry('a', { distribution: [{ accessURL }, { accessURL: url }] }),
+      ]);
+      expect(JSON.stringify([wishes, skipped])).not.toContain('secret');
+      expect([wishes[0]?.resources.length, skipped.length]).toEqual([1, 1]);
+    },
+  );
+
+  it('leaves out a value with a password in an address, whatever its key, and says so', async () => {
+    const secret = 'https://ann:secret@example.org/x';
+    const values = {
+      landingPage: secret,
+      references: [url, secret],
+      describedBy: { '@id': secret },
+      conformsTo: secret,
+      license: secret,
+      isPartOf: secret,
+      rights: `see ${secret}`,
+      shoeSize: secret,
+    };
+    const { wishes, remarks } = await gatherEntries([entry('a', { ...values, keyword: ['k'] })]);
+    expect(JSON.stringify(wishes)).not.toContain('secret');
+    expect(wishes[0]?.fields).toHaveProperty('field_tags');
+    const why = 'left out: it holds a user name or password, which would be published (in "a")';
+    expect(remarks.toSorted()).toEqual(
+      Object.keys(values)
+        .map((key) => `\`${key}\` ${why}`)
+        .sort(),
+    );
+    const plain = { landingPage: 'https://example.org/@52,13?mail=a:b@c', rights: 'mailto:a@b.example at 8:00' };
+    expect((await gatherEntries([entry('a', plain)])).remarks).toEqual([]);
+  });
+
   it('may spell its keys in another case, or with a prefix; distributions may be a list of PHP', async () => {
     const plain = { identifier: 'a', title: 'A', keyword: ['k'] };
     const distribution = [
