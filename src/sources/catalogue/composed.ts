@@ -13,7 +13,7 @@ export const dayOf = (text: string, edge: 'begin' | 'end' = 'begin'): string | n
   if (month === undefined) return edge === 'begin' ? `${year}-01-01` : `${year}-12-31`;
   const date = realDay(year, month, day ?? '01');
   if (date === null) return null;
-  if (day !== undefined) return rest === '' ? date : timed(date, rest);
+  if (day !== undefined) return /^(?:Z|[+-]\d{2}:?\d{2})?$/i.test(rest) ? date : timed(date, rest);
   return edge === 'begin' ? date : new Date(Date.UTC(Number(year), Number(month), 0)).toISOString().slice(0, 10);
 };
 
@@ -24,13 +24,11 @@ const realDay = (year = '', month = '', day = ''): string | null => {
 };
 
 const timed = (date: string, rest: string): string | null => {
-  const [, time, zone = ''] =
-    /^[T ](\d{2}:\d{2}(?::\d{2})?)(?:[.,]\d+)?\s*(Z|[+-]\d{2}:?\d{2}|[+-]\d{2})?$/i.exec(rest) ?? [];
-  if (time === undefined) return null;
-  const full = time.length === 5 ? `${time}:00` : time;
+  const [, hour, minute, second = '00', zone = ''] =
+    /^[T ](\d{2}):?(\d{2})(?::?(\d{2}))?(?:[.,]\d+)?\s*(Z|[+-]\d{2}:?\d{2}|[+-]\d{2})?$/i.exec(rest) ?? [];
   // `+02` and `+0200` as `+02:00`.
   const offset = zone.replace(/^([+-]\d{2}):?(\d{2})?$/, (_, hours, minutes = '00') => `${hours}:${minutes}`);
-  const parsed = new Date(`${date}T${full}${offset.toUpperCase() || 'Z'}`);
+  const parsed = new Date(`${date}T${hour}:${minute}:${second}${offset.toUpperCase() || 'Z'}`);
   return Number.isNaN(parsed.getTime()) ? null : parsed.toISOString().slice(0, 19);
 };
 

@@ -47,8 +47,8 @@ const taken = new Set(
 const formatOf = (format: string | null, mediaType: string | null): string | null => {
   for (const text of [format, mediaType]) {
     if (text === null) continue;
-    const type = text.toLowerCase().replace(/;.*$/, '');
-    const plain = type.trim().replace(/^https?:\/\/www\.iana\.org\/assignments\/media-types\//, '');
+    const type = text.toLowerCase().replace(/;.*$/, '').trim();
+    const plain = type.replace(/^https?:\/\/(?:www\.iana\.org\/assignments\/media-types\/|\S*[/#])|^\.(?=\w)/, '');
     const known = Object.hasOwn(names, plain) ? names[plain] : endingOf(plain).slice(1);
     if (known) return known;
     if (plain !== '' && plain !== 'application/octet-stream') return plain;

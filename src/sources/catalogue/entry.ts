@@ -70,9 +70,9 @@ export const datasetOf = (
 const identifierFault = (value: unknown): string => {
   if (isNothing(value)) return 'it has no identifier';
   if (isObject(value)) return 'its identifier is an object without `@id` and `notation`';
-  return 'its identifier is not text of at most 2,000 characters';
   if (Array.isArray(value)) return 'its identifier is a list; an identifier is one text';
   if (typeof value === 'number') return 'its identifier is a number too large to be read exactly; write it as text';
+  return 'its identifier is not text of at most 2,000 characters';
 };
 
 const applyRules = (entry: Record<string, unknown>, draft: Draft): void => {
@@ -259,7 +259,7 @@ export const datasetRules: Readonly<Record<string, Take>> = {
     if (text !== null) metadata.description = text;
   },
   keyword: (value, draft) => {
-    const words = typeof value === 'string' ? value.split(',') : textsOf(value);
+    const words = typeof value === 'string' ? (textOf(value) ?? '').split(',') : textsOf(value);
     const terms = words.map((word) => draft.short('keyword', word)).filter((term) => term !== '');
     const spelt = Map.groupBy(terms, (term) => term.toLowerCase());
     if (terms.length > 0) draft.metadata.tags = [...spelt.values()].flatMap(([first = '']) => first);
@@ -286,10 +286,10 @@ export const datasetRules: Readonly<Record<string, Take>> = {
   contactPoint: (value, draft) => {
     const [contact, ...more] = listOf(value);
     const name = textOf(isObject(contact) ? (contact.fn ?? contact.name ?? contact['organization-name']) : contact);
-    const email = isObject(contact) ? addressText(contact.hasEmail)?.replace(/^mailto:/i, '') : undefined;
+    const email = isObject(contact) ? addressText(contact.hasEmail)?.replaceAll(/^mailto:|\?.*$/gi, '') : undefined;
     draft.metadata.contact = defined({
       name: name === null ? undefined : draft.short('contactPoint.fn', name),
-      email: email && draft.short('contactPoint.hasEmail', email),
+      email: email ? draft.short('contactPoint.hasEmail', email) : undefined,
     });
     if (more.length > 0) draft.keep('contactPoint', 'Further contacts', more, onlyFirst);
   },
@@ -307,7 +307,7 @@ export const datasetRules: Readonly<Record<string, Take>> = {
   },
   accrualPeriodicity: (value, draft) => {
     const text = textOf(value) ?? '';
-    const code = frequencyCode(text.replace(/^.*\/(?=[A-Z_]+$)/, '').replaceAll('_', ' ')) ?? frequencyCode(text);
+    const code = frequencyCode(text.replace(/^.*\/(?=[A-Z_]+$)/i, '').replaceAll('_', ' ')) ?? frequencyCode(text);
     if (code !== undefined) draft.metadata.frequency = code;
     else draft.keep('accrualPeriodicity', 'Frequency', [text || value], noCode);
   },

@@ -18,7 +18,7 @@ const wordKeys = ['@value', 'prefLabel', 'title', 'name', 'fn', 'label', 'notati
 
 /** Text of a value: text or number itself, the words of an object, of a list the first that has some; null for none. */
 export const textOf = (value: unknown): string | null => {
-  if (typeof value === 'string') return value.trim() === '' ? null : value.trim();
+  if (typeof value === 'string') return value.replaceAll(/(?![\t-\r\x80-\x9f])\p{Cc}/gu, '').trim() || null;
   if (typeof value === 'number' || typeof value === 'boolean') return String(value);
   if (Array.isArray(value)) return firstOf(value);
   return isObject(value) ? firstOf(wordKeys.map((key) => (Object.hasOwn(value, key) ? value[key] : null))) : null;

@@ -219,6 +219,38 @@ describe('an entry', () => {
     expect((await gatherEntries([entry('a', plain)])).remarks).toEqual([]);
   });
 
+  it('has no control characters in its text', async () => {
+    const odd = {
+      title: 'A\u0000\u0007b',
+      description: 'x\u0000\ny',
+      keyword: 'k\u0001, l',
+      publisher: { name: '\u001bP' },
+    };
+    const { wishes } = await gatherEntries([entry('a', odd)]);
+    expect(wishes[0]).toMatchObject({
+      title: 'Ab',
+      fields: { body: { und: [{ value: 'x\ny' }] }, field_author: text('P') },
+    });
+    expect(JSON.stringify(wishes)).not.toMatch(/\\u00[01]/);
+  });
+
+  it('has an e-mail address without its scheme and subject, or none', async () => {
+    const emailOf = async (hasEmail: string) => {
+      const { wishes } = await gatherEntries([entry('a', { contactPoint: { fn: 'Ann', hasEmail } })]);
+      return wishes[0]?.fields.field_contact_email;
+    };
+    expect(await emailOf('MAILTO:a@b.example?subject=Hi')).toEqual(text('a@b.example'));
+    expect(await emailOf('mailto:')).toBeUndefined();
+  });
+
+  it.each([
+    ['http://purl.org/cld/freq/daily', 'R/P1D'],
+    ['http://publications.europa.eu/resource/authority/frequency/ANNUAL', 'R/P1Y'],
+  ])('says by an address how often it is renewed: %s', async (accrualPeriodicity, code) => {
+    const { wishes } = await gatherEntries([entry('a', { accrualPeriodicity })]);
+    expect(wishes[0]?.fields.field_frequency).toEqual(text(code));
+  });
+
   it('may spell its keys in another case, or with a prefix; distributions may be a list of PHP', async () => {
     const plain = { identifier: 'a', title: 'A', keyword: ['k'] };
     const distribution = [
@@ -363,6 +395,17 @@ describe('files: fetch', () => {
     [
       { downloadURL: 'https://example.org/', format: 'SHP', mediaType: 'application/zip' },
       { kind: 'url', url: 'https://example.org/', name: 'data.zip', isNamed: true },
+    ],
+    [
+      { downloadURL: 'https://example.org/1', format: '.CSV' },
+      { kind: 'url', url: 'https://example.org/1', name: '1.csv', isNamed: true },
+    ],
+    [
+      {
+        downloadURL: 'https://example.org/1',
+        format: 'http://publications.europa.eu/resource/authority/file-type/CSV',
+      },
+      { kind: 'url', url: 'https://example.org/1', name: '1.csv', isNamed: true },
     ],
     [{ accessURL: url }, { kind: 'api', url }],
   ])('fetches what portals take: %j', async (distribution, source) => {
@@ -587,7 +630,15 @@ describe('faulty entries', () => {
       { identifier: { version: '1' }, title: 'T' },
       'its identifier is an object without `@id` and `notation`',
     ],
+    ['a list of identifiers', { identifier: ['x'], title: 'T' }, 'its identifier is a list; an identifier is one text'],
+    [
+      'an identifier that is rounded',
+      { identifier: 2 ** 53, title: 'T' },
+      'its identifier is a number too large to be read exactly; write it as text',
+    ],
+    ['true as identifier', { identifier: true, title: 'T' }, 'its identifier is not text of at most 2,000 characters'],
     ['no title', { identifier: 'x' }, 'it has no title'],
+    ['a title that nobody sees', { identifier: 'x', title: '\u200b\u0007' }, 'it has no title'],
     ['a title that is a list', { identifier: 'x', title: ['A', 'B'] }, 'its title is a list; a title is one text'],
     ['an empty list as title', { identifier: 'x', title: [] }, 'it has no title'],
     ['several faults', { distribution: [{ downloadURL: 'a' }] }, 'it has no identifier; it has no title'],
@@ -666,15 +717,7 @@ describe('a manifest', () => {
     });
   });
 
-    ['a list of identifiers', { identifier: ['x'], title: 'T' }, 'its identifier is a list; an identifier is one text'],
-    [
-      'an identifier that is rounded',
-      { identifier: 2 ** 53, title: 'T' },
-      'its identifier is a number too large to be read exactly; write it as text',
-    ],
-    ['true as identifier', { identifier: true, title: 'T' }, 'its identifier is not text of at most 2,000 characters'],
   it('that was renamed keeps the identities', async () => {
-    ['a title that nobody sees', { identifier: 'x', title: '\u200b\u0007' }, 'it has no title'],
     const { wishes } = await gatherEntries([entry('a')], catalogueManifest({}, { name: 'new', renamedFrom: 'm' }));
     expect(wishes[0]).toMatchObject({ key: 'new/a', uuid: uuidOfKey('m/a') });
   });

@@ -16,7 +16,11 @@ describe('days', () => {
     ['2016-11-15T00:30+02:00', '2016-11-14T22:30:00'],
     ['2016-11-15 14:30', '2016-11-15T14:30:00'],
     ['2016-02-30', null],
+    ['2016-11-15Z', '2016-11-15'],
+    ['2016-11-15+02:00', '2016-11-15'],
+    ['20161115T143048Z', '2016-11-15T14:30:48'],
     ['2016-11-15T99:00', null],
+    ['201611151430', null],
     ['R/P1W', null],
     ['soon', null],
   ])('%s', (text, day) => expect(dayOf(text)).toBe(day));
@@ -116,10 +120,6 @@ describe('licenses', () => {
     ['https://creativecommons.org/licenses/by-nd/4.0/', null],
     ['https://creativecommons.org/publicdomain/zero/1.0/', 'cc-zero'],
     ['odc-odbl', 'odc-odbl'],
-    ['https://example.org/terms', null],
-  ])('%s', (text, code) => expect(licenseCode(text)).toBe(code));
-});
-
     ['CC-BY-4.0', 'cc-by'],
     ['CC BY-NC-SA 4.0', 'cc-nc'],
     ['CC-BY-ND-4.0', null],
@@ -128,6 +128,10 @@ describe('licenses', () => {
     ['OGL-UK-3.0', 'uk-ogl'],
     ['OGL-Canada-2.0', null],
     ['constructor', null],
+    ['https://example.org/terms', null],
+  ])('%s', (text, code) => expect(licenseCode(text)).toBe(code));
+});
+
 describe('addresses', () => {
   it.each([
     ['https://example.org/a.csv', { kind: 'web', url: 'https://example.org/a.csv' }],
