@@ -29,20 +29,18 @@ export const aligned = (rows: readonly (readonly string[])[], right: readonly nu
 };
 
 export const reasonLines = (reason: Reason, indent: string): string[] => {
-  const place = placeOf(reason);
+  const { line, column } = reason;
+  const place = line === undefined ? '' : `line ${line}${column === undefined ? '' : `, column ${column}`}`;
   const faulty = faultyLine(reason);
   const [first = '', ...more] = reasonText(reason).split('\n');
   return lines(
     `${indent}${first}${place !== '' && !reason.message.includes(place) ? ` (${place})` : ''}`,
-    more.map((line) => `${indent}${line}`),
+    more.map((each) => `${indent}${each}`),
     faulty && `${indent}| ${faulty}`,
     hintLine(reason.hint, indent),
     hintLine(dropAgain(reason), indent),
   );
 };
-
-const placeOf = ({ line, column }: Reason): string =>
-  line === undefined ? '' : `line ${line}${column === undefined ? '' : `, column ${column}`}`;
 
 export const restLine = (rest: number, where: string, indent = ''): Lines =>
   rest > 0 && `${indent}… and ${countText(rest)} more; ${where}`;

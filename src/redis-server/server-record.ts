@@ -25,7 +25,9 @@ export const markProcess = (pid: number): ProcessMark | null => {
     // proc(5): after the name, which may hold anything, come the state and, 19 fields on, the start in ticks since boot.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     if (fields[0] === 'Z' || fields[0] === 'X') return null;
-    return { pid, startedAt: `${bootId()}:${fields[19] ?? ''}` };
+    const bootIdFile = '/proc/sys/kernel/random/boot_id';
+    const bootId = existsSync(bootIdFile) ? readFileSync(bootIdFile, 'utf8').trim() : '';
+    return { pid, startedAt: `${bootId}:${fields[19] ?? ''}` };
   } catch {
     return null; // it ended between the two looks
   }
@@ -33,10 +35,6 @@ export const markProcess = (pid: number): ProcessMark | null => {
 
 /** True while exactly that process runs. */
 export const isRunning = (mark: ProcessMark): boolean => markProcess(mark.pid)?.startedAt === mark.startedAt;
-
-const bootIdFile = '/proc/sys/kernel/random/boot_id';
-
-const bootId = (): string => (existsSync(bootIdFile) ? readFileSync(bootIdFile, 'utf8').trim() : '');
 
 const pidFileSchema = z.object({
   /** Null from before the server is spawned until its number is known. */
