@@ -43,6 +43,19 @@ describe('probing a portal', () => {
   });
 
   it.each([
+    ['without a datastore', 'form', true],
+    ['with one: none of its tables could be shown to be live', 'entity', false],
+  ] as const)('judges a search that always fails by the datastore: a portal %s', async (_, dialect, ok) => {
+    const server = await start({
+      dialect,
+      intercept: (seen) => (seen.path.startsWith('/api/action/') ? page(500, 'Error | DKAN') : undefined),
+    });
+    const probe = await openForTest(server.url).probe(calm);
+    expect(probe).toMatchObject({ datastore: dialect === 'entity', ok });
+    if (!ok) expect(probe.findings.at(-1)).toMatchObject({ ok, what: expect.stringContaining('answered 500') });
+  });
+
+  it.each([
     ['a role that may not create', { 2: 'authenticated user' }, false],
     ['a role that is not known', { 2: 'authenticated user', 9: 'publisher' }, null],
     ['no roles told', {}, null],
