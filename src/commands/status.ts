@@ -106,8 +106,7 @@ const newerFiles = async (runtime: Runtime, what: string, path: string, found: K
   const asked = found.some(isGuarded) ? null : await waitingFile(inboxes, { what, path, items: found });
   if (asked) return [asked];
   const items = new Map(found.slice(0, shownInFull).map((entry) => [entry.key, entry]));
-  const files = await Promise.all(items.values().map((item) => waitingFile(inboxes, item)));
-  return files.filter((file) => file !== null);
+  return (await Promise.all(items.values().map((item) => waitingFile(inboxes, item)))).filter((file) => file !== null);
 };
 
 /** A key that is not published yet may be in a run, and an unknown file in a watched folder. */

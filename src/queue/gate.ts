@@ -31,8 +31,7 @@ export const runGate = (redis: Redis, keys: RedisKeys, queues: Queues, runs: Pic
 
   /** What holds the gate of each target, and what waits for it. */
   const all = async (): Promise<[Target, Gate][]> => {
-    const gates = Object.entries(await redis.hgetall(keys.gates));
-    return gates.map(([name, text]) => [targetOfName(name), gateOf(text)]);
+    return Object.entries(await redis.hgetall(keys.gates)).map(([name, text]) => [targetOfName(name), gateOf(text)]);
   };
 
   return {
