@@ -161,6 +161,7 @@ export const indexedEntrySchema = ledgerEntrySchema.pick({
   removed: true,
   missingSince: true,
   reason: true,
+  pending: true,
   syncedAt: true,
 });
 

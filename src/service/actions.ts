@@ -161,10 +161,10 @@ export const remove = async (
   signal: AbortSignal,
 ): Promise<RequestedRun[]> => {
   const runs: RequestedRun[] = [];
-  for (const target of await runtime.targetsOfKey(key)) {
-    const entry = await runtime.ledger.entry(target.portal, key);
-    if (entry?.nid) runs.push(await runtime.requestRun(target, 'command', { remove: { key, how } }, signal));
-  }
+  const isMeant = (entry: IndexedEntry): boolean =>
+    (entry.key === key || isBelow(entry.key, key)) && (entry.nid ?? entry.pending) !== null;
+  for (const { target } of await keysWhere(runtime, await runtime.targetsOfKey(key), isMeant))
+    runs.push(await runtime.requestRun(target, 'command', { remove: { key, how } }, signal));
   if (runs.length > 0) return runs;
   throw new NotFoundError(`no published key "${key}" is known`, { hint: await keysHint(runtime, key) });
 };

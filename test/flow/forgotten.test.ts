@@ -2,7 +2,7 @@
 import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { uuidOfKey } from '../../src/model/key.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { type GatedPortal, openGatedPortal } from './support/gated-portal.ts';
@@ -137,6 +137,29 @@ describe('an item that the manifest no longer names', () => {
     rmSync(rejects);
     await place.publish(manifestOf('locked', stays));
     expect(await keys()).toEqual(['locked/stays', 'locked/stays/table']);
+  });
+
+  it('stays known where a create was interrupted, so that it can be removed', async () => {
+    const { place, manifestOf, keys } = placeOf();
+    const stays = datasetOf('stays');
+    place.write('data/lost.csv', 'a,b\n1,2\n');
+    await place.publish(manifestOf('lost', stays));
+    const publish = place.spawn(['publish', manifestOf('lost', stays, datasetOf('lost', { title: 'Lost' }))]);
+    onTestFinished(() => {
+      site.gateway.after = () => undefined;
+    });
+    site.gateway.after = async ({ method, path }) => {
+      if (method === 'POST' && path.endsWith('/dataset/node')) await publish.end('SIGKILL');
+    };
+    expect(await publish.ended).toBe('SIGKILL');
+    const runs = JSON.parse((await place.run(['runs', '--json'])).out) as { runs: { runId: string }[] };
+    await place.run(['cancel', runs.runs[0]?.runId ?? '']);
+    await place.publish(manifestOf('lost', stays));
+    expect(await keys()).toEqual(['lost/lost', 'lost/lost/table', 'lost/stays', 'lost/stays/table']);
+    expect(await site.reader.titles('resource')).toContain('Lost');
+    expect((await place.run(['remove', 'lost/lost', '--how', 'delete', '--yes'])).code).toBe(0);
+    expect(await site.reader.titles('resource')).not.toContain('Lost');
+    expect((await place.run(['status'])).code).toBe(0);
   });
 
   it('among many does not keep a process from stopping', async () => {

@@ -72,7 +72,7 @@ const lookFor = async (target: NodeTarget, wish: NodeWish, entry: LedgerEntry): 
   if (entry.nid !== null) return atNid(target, wish, entry, entry.nid);
   const isCreated = entry.pending?.what === 'create';
   const node = isCreated ? await createdNode(target, wish, entry) : await unlistedNode(target, wish);
-  if (node === null && isCreated) await item.note('an interrupted create left nothing: creating it');
+  if (node === null && isCreated) await item.note('an interrupted create left nothing');
   return { entry: { ...entry, nid: node?.nid ?? null }, node, row: null };
 };
 

@@ -11,11 +11,11 @@ import { updatePatiently } from './node-write.ts';
 
 const actionOf: Record<RemovalMode, ItemAction> = { orphan: 'orphaned', unpublish: 'unpublished', delete: 'deleted' };
 
-/** Removes the node of an entry and returns the entry that records that. A node that is no longer ours is left alone. */
+/** Removes the node of an entry, or of its interrupted create; returns what records that. One not ours is left alone. */
 export const removeNode = async (target: NodeTarget, wish: NodeWish, entry: LedgerEntry, how: RemovalMode) => {
   const { item, ledger } = target;
   let found = entry;
-  if (entry.nid !== null && entry.removed !== how) {
+  if ((entry.nid ?? entry.pending) !== null && entry.removed !== how) {
     const located = await locateNode(target, wish, entry);
     found = located.entry;
     if (found.nid === null) await item.note('nothing left to remove');

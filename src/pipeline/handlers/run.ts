@@ -15,6 +15,7 @@ import type { StoredPlans } from '../../state/stored-plans.ts';
 import { isStale } from '../../state/targets.ts';
 import { plural } from '../../util/plural.ts';
 import { listNodes, observe } from '../compare/observe.ts';
+import { ownersOf } from '../plan/known-wish.ts';
 import type { Removal } from '../plan/missing.ts';
 import type { PlannedDataset } from '../plan/plan.ts';
 import { flatten, type PlannedPage, TargetPlan, type TargetPlanOptions } from '../plan/target-plan.ts';
@@ -128,21 +129,22 @@ const forgetSpent = async (planning: Planning, { index, missing }: TargetPlan): 
   const { ledger, settings, runs, deadlines } = deps;
   const named = gathered.wishes.keys;
   const isWhole = !isLimited && missing.unproven === null && gathered.skipped.length === 0;
-  const isSpent = ({ key, nid, removed, syncedAt }: IndexedEntry): boolean =>
-    nid === null && !named.has(key) && (removed === null ? isWhole : Date.now() - syncedAt > runs.keepMs);
+  const owners = ownersOf(index.values());
+  const isSpent = ({ key, nid, pending, uuid, removed, syncedAt }: IndexedEntry): boolean =>
+    !(nid || (pending && !owners.has(uuid)) || named.has(key)) && // it may be there
+    (removed === null ? isWhole : Date.now() - syncedAt > runs.keepMs);
   const known = Map.groupBy(index.values(), isSpent);
   const needed = new Set(known.get(false)?.flatMap(({ key, uuid }) => [parentKey(key), uuid]));
   const targets = (await ledger.targets()).filter(({ manifest }) => manifest === request.manifest);
-  for (const { key } of known.get(true) ?? []) {
+  for (const { key, uuid } of known.get(true) ?? []) {
     signal.throwIfAborted();
-    const entry = needed.has(key) ? null : await ledger.entry(request.portal, key);
-    if (entry?.pending !== null) continue; // it may be there
+    if (needed.has(key)) continue;
     await deadlines.expect([{ member: expectedOf.data(request.portal, key), everyMs: null }], Date.now());
-    const logs = ['csv', 'json'].map((type) => join(settings.changeLogsDir, request.portal, `${entry.uuid}.${type}`));
+    const logs = ['csv', 'json'].map((type) => join(settings.changeLogsDir, request.portal, `${uuid}.${type}`));
     const entries = await Promise.all(targets.map(({ portal }) => ledger.entry(portal, key)));
     const isElsewhere = entries.filter(Boolean).length > 1; // bad rows lie by key, for all portals
     // Under a new name an item goes on with its uuid and change log.
-    const files = [...(isElsewhere ? [] : [join(settings.rejectsDir, key)]), ...(needed.has(entry.uuid) ? [] : logs)];
+    const files = [...(isElsewhere ? [] : [join(settings.rejectsDir, key)]), ...(needed.has(uuid) ? [] : logs)];
     await Promise.all(files.map((path) => rm(path, { recursive: true, force: true }))).then(
       () => ledger.forget(request, key),
       (error: unknown) => note(`${key} is not forgotten, because its files cannot be removed: ${errorMessage(error)}`),
@@ -265,8 +267,10 @@ const planRemoval = async (
 ): Promise<PlannedCounts> => {
   const entries = await deps.ledger.entries(request);
   await refuseOtherPortal(deps, request, entries, signal);
+  const owners = ownersOf(entries.values());
   const removals = [...entries.values()]
-    .filter((entry) => (entry.key === key || isBelow(entry.key, key)) && entry.nid !== null)
+    .filter((entry) => entry.key === key || isBelow(entry.key, key))
+    .filter(({ nid, pending, uuid }) => nid !== null || (pending !== null && !owners.has(uuid)))
     .map((entry) => ({ key: entry.key, kind: entry.kind, how, entry }));
   const known = { entries, sources: new Map(), sent: new Map(), listed: null };
   const page = { wishes: [], datasets: [], removals, known, order: new Map() };

@@ -114,7 +114,7 @@ describe('a create', () => {
     portal.nodes.set('1', ours(wish, '1', { log: 'edited by hand' }));
     const entry = await write(entryOf(wish.key), pendingCreate('0'));
     expect(entry.nid).toBe('2');
-    expect(said.join('\n')).toContain('creating it');
+    expect(said.join('\n')).toContain('an interrupted create left nothing');
     expect(writes()).toEqual(['POST /api/dataset/node']);
   });
 

@@ -30,6 +30,19 @@ const prepare = async () => {
   return { target, wish, entry };
 };
 
+describe('a node that an interrupted create has left', () => {
+  it('is deleted, and nothing is where it left none', async () => {
+    const { target, wish, entry } = await prepare();
+    const pending = { what: 'create' as const, before: null, nonce: '0a1b2c3d', at: 1 };
+    const before: LedgerEntry = { ...entry, nid: null, vid: null, file: null, datastore: 'none', pending };
+    for (const _time of ['left', 'gone']) {
+      await removeNode(target, wish, before, 'delete');
+      expect(await ledger().entry('city', wish.key)).toMatchObject({ pending: null, nid: null, removed: 'delete' });
+      expect(await target.portal.nodes.visible('1', target.item.signal)).toBeNull();
+    }
+  });
+});
+
 describe('a node that is unpublished', () => {
   it('keeps what is known of its file', async () => {
     const { target, wish, entry } = await prepare();
