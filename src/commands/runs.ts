@@ -128,7 +128,7 @@ const logCommand = async (what: string, options: CommonOptions & { follow?: bool
 /** The run of a job, run or key, and the id of the log. */
 const findLog = async (runtime: Runtime, what: string): Promise<{ runId: string; id: string }> => {
   const runId = what.split('.', 1)[0] ?? what;
-  if (!what.includes('/') && (await runtime.runs.target(runId))) return { runId, id: what };
+  if (!what.includes('/') && (await runStatus(runtime, runId)).target) return { runId, id: what };
   const last = what.includes('/') ? (await itemViews(runtime, what)).find((view) => view.runId !== '') : undefined;
   if (last) return { runId: last.runId, id: itemId(last.runId, what) };
   throw new NotFoundError(`no job, run or key is known as "${what}"`, {

@@ -20,9 +20,6 @@ import type { Traits } from './settings.ts';
 /** Rows of a datastore table, and its columns but the key that the portal adds; none where it does not report them. */
 export type PortalTable = { rows: number; columns: string[] };
 
-/** Rows of a table as one request gives them, by the names of its columns. */
-type TableRows = PortalTable & { records: Record<string, unknown>[] };
-
 /** How a portal shall read a table file (spec 2.7, `configurable_properties`). */
 type TableDialectSettings = { delimiter: string; quote: string; escape?: string; trailing_delimiter: boolean };
 
@@ -98,8 +95,8 @@ export const datastoreOf = (caller: Caller, traits: Traits, importMs: number) =>
     }
     return found;
   };
-  /** The rows of a table, page by page; none where it is not there or cannot be read. */
-  async function* rows(uuid: string, signal: AbortSignal): AsyncGenerator<TableRows> {
+  /** The rows of a table by the names of its columns, page by page; none where it is not there or cannot be read. */
+  async function* rows(uuid: string, signal: AbortSignal) {
     for (let offset = 0; ; ) {
       const query = `resource_id=${encodeURIComponent(uuid)}&limit=${rowsAtOnce}&offset=${offset}`;
       const path = `${paths.datastoreSearch}?${query}`;

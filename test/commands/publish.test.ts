@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { planCommand } from '../../src/commands/plan.ts';
 import { publishCommand } from '../../src/commands/publish.ts';
-import { reportCommand, runsCommand } from '../../src/commands/runs.ts';
+import { commands, reportCommand, runsCommand } from '../../src/commands/runs.ts';
 import { statusCommand } from '../../src/commands/status.ts';
 import { InterruptedError, ManifestError, RedisMissingError, UsageError } from '../../src/model/errors.ts';
 import { openGateway, type Passed } from '../flow/support/gateway.ts';
@@ -125,6 +125,9 @@ describe('sluice publish', () => {
     const runs = io();
     await runsCommand(place.options, runs.io);
     expect(runs.out()).toMatch(/^run .*\n\S+ +twice@local +queued\n\S+ +twice@local .* running: 0\/2 items\n$/);
+    const log = io();
+    expect(await commands.log.run(/\d{8}-\d{6}-\w+/.exec(runs.out())?.[0] ?? '', place.options, log.io)).toBe(0);
+    expect(log.err()).toContain('nothing yet');
     release();
     expect(await Promise.all([publishing, joining])).toEqual([0, 0]);
   });
@@ -157,11 +160,13 @@ describe('sluice publish', () => {
     for (const out of [runs, status])
       expect(out).toMatch(/waits for the next `sluice publish` or `sluice start`: \d\/4/);
     expect(status).toMatch(/^stopped@local: .*run \S+ waits for a worker$/m);
-    const item = io();
-    expect(await statusCommand('stopped/one/a', place.options, item.io)).toBe(3);
-    expect(item.out()).toContain(
-      `not live yet: run ${runId} waits for the next \`sluice publish\` or \`sluice start\``,
-    );
+    for (const what of ['stopped/one/a', 'data/stopped-a.csv']) {
+      const item = io();
+      expect(await statusCommand(what, place.options, item.io)).toBe(3);
+      expect(item.out()).toContain(
+        `not live yet: run ${runId} waits for the next \`sluice publish\` or \`sluice start\``,
+      );
+    }
     expect(await report()).toMatchObject({
       message: expect.stringContaining('waits for the next `sluice publish`'),
       hint: expect.stringContaining('either resumes it'),

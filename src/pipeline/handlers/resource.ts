@@ -60,7 +60,8 @@ export const publishResource = async (deps: HandlerDeps, item: Item, mode: Resou
   const { wish, removal, source: seen } = work;
   const { isNewDataset, ...how } = mode;
   const target = { ...targetOf(deps, item, work), isNewDataset };
-  const before = known ?? newEntry({ key: wish.key, kind: 'resource', uuid: wish.uuid, title: wish.title });
+  const { key, uuid, title } = wish;
+  const before = known ?? newEntry({ key, kind: 'resource', uuid, title, sourcePath: sourcePathOf(wish.source) });
   if (removal) {
     const removed = await removeNode(target, nodeOf('resource', wish), before, removal);
     return item.end(removed, { outcome: 'done', reason: null });
