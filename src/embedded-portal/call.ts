@@ -36,10 +36,6 @@ const baseUrlOf = ({ publicUrl, profile }: Portal, request: IncomingMessage): st
   return `http://${isBelieved ? sent : `${isIPv6(own) ? `[${own}]` : own}:${socket.localPort}`}`;
 };
 
-/** The value of the cookie, whose name has letters and digits only; empty without one. */
-const cookieValue = (header: string | undefined, name: string): string =>
-  new RegExp(`(?:^|;)\\s*${name}\\s*=([^;]*)`).exec(header ?? '')?.[1]?.trim() ?? '';
-
 const findSession = (portal: Portal, cookie: string): { session: Session; user: User } | null => {
   const { sessions, users } = portal.store;
   const now = portal.now();
@@ -73,7 +69,9 @@ export const openCall = (portal: Portal, request: FastifyRequest, queryText: str
   const baseUrl = baseUrlOf(portal, request.raw);
   const cookieName = cookieNameOf(baseUrl);
   const byToken = tokenUser(portal, request.headers.authorization);
-  const cookie = cookieValue(request.headers.cookie, cookieName);
+  // The name has letters and digits only.
+  const cookies = request.headers.cookie ?? '';
+  const cookie = new RegExp(`(?:^|;)\\s*${cookieName}\\s*=([^;]*)`).exec(cookies)?.[1]?.trim() ?? '';
   const found = byToken === null ? findSession(portal, cookie) : null;
   return {
     portal,

@@ -125,7 +125,9 @@ const frame = (file: PortalFile): { head: Buffer; tail: Buffer; headers: Record<
   const textPart = (name: string, value: string): string =>
     `--${boundary}\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`;
   const texts = textPart('attach', '0') + textPart('field_name', 'field_upload');
-  const disposition = `Content-Disposition: form-data; name="files[1]"; filename="${escapeName(file.name)}"`;
+  // As browsers do (WHATWG HTML, multipart/form-data encoding).
+  const name = file.name.replaceAll('"', '%22').replaceAll('\r', '%0D').replaceAll('\n', '%0A');
+  const disposition = `Content-Disposition: form-data; name="files[1]"; filename="${name}"`;
   const type = `Content-Type: ${mediaType(file.contentType)}`;
   const head = Buffer.from(`${texts}--${boundary}\r\n${disposition}\r\n${type}\r\n\r\n`);
   const tail = Buffer.from(`\r\n--${boundary}--\r\n`);
@@ -135,10 +137,6 @@ const frame = (file: PortalFile): { head: Buffer; tail: Buffer; headers: Record<
   };
   return { head, tail, headers };
 };
-
-/** As browsers do (WHATWG HTML, multipart/form-data encoding). */
-const escapeName = (name: string): string =>
-  name.replaceAll('"', '%22').replaceAll('\r', '%0D').replaceAll('\n', '%0A');
 
 const mediaType = (type: string): string =>
   /^[\w.+-]+\/[\w.+-]+(?:; ?[\w-]+=[\w.-]+)?$/.test(type) ? type : 'application/octet-stream';

@@ -103,7 +103,9 @@ const lookAndLearn = (state: ResourceState, isStill: boolean, signal: AbortSigna
 /** The entry once its import is ordered, or done where that is proven now. */
 const importTable = async (state: ResourceState, signal: AbortSignal): Promise<LedgerEntry> => {
   const { item, portal } = state.target;
-  if (item.actions.includes('attached') && isPlain(state)) {
+  // Plain imports need no look at the table before.
+  const isPlain = !needsDialect(state) && !state.provesNow && !state.fallsBack && !isResumed(state);
+  if (item.actions.includes('attached') && isPlain) {
     if (looks.has(portal.traits)) await looks.get(portal.traits); // nothing may come between this and the first look
     const importsOnAttach = portal.traits.get('importsOnAttach');
     if (importsOnAttach !== undefined)
@@ -119,10 +121,6 @@ const importTable = async (state: ResourceState, signal: AbortSignal): Promise<L
     return settle(await (state.provesNow ? orderAndWait : order)(state, { replaces, numbers: look.numbers }, signal));
   }
 };
-
-/** True where an import needs no look at the table before it. */
-const isPlain = (state: ResourceState): boolean =>
-  !needsDialect(state) && !state.provesNow && !state.fallsBack && !isResumed(state);
 
 /** True where an earlier attempt ordered the import, which may still be running. */
 const isResumed = ({ entry }: ResourceState): boolean => entry.pending?.what === 'import';

@@ -148,7 +148,8 @@ export class ItemRunner {
       }
       if (item.ended) this.#ended.set(key, item.ended);
     } catch (error) {
-      if (this.job.signal.aborted || isOfJob(error)) throw error;
+      const ofJob = [GiveBack, JobLostError, PortalLoginError, UnfinishedItemsError];
+      if (this.job.signal.aborted || ofJob.some((kind) => error instanceof kind)) throw error;
       if (isTriedAgain(error, this.job.isLast)) this.unfinished.set(key, error);
       else await this.fail(key, reasonOf(error), error);
       this.#outages = isOutage(error) ? this.#outages + 1 : this.#outages;
@@ -227,9 +228,6 @@ export class ItemRunner {
     });
   }
 }
-
-const isOfJob = (error: unknown): boolean =>
-  [GiveBack, JobLostError, PortalLoginError, UnfinishedItemsError].some((kind) => error instanceof kind);
 
 /** Also true for an outage in the last attempt: the portal may be paused. */
 const isTriedAgain = (thrown: unknown, isLast: boolean): boolean => {

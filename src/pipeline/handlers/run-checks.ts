@@ -2,7 +2,7 @@
 import { HeldError, PlanMovedError, reasonOf } from '../../model/errors.ts';
 import type { RunData } from '../../model/job.ts';
 import { isBelow } from '../../model/key.ts';
-import type { IndexedEntry, LedgerEntry } from '../../model/ledger-entry.ts';
+import type { IndexedEntry } from '../../model/ledger-entry.ts';
 import type { PlanFile } from '../../model/plan-file.ts';
 import type { Reason } from '../../model/report.ts';
 import type { Portal } from '../../portal-client/client.ts';
@@ -32,7 +32,9 @@ export const movedItems = async (
   await Promise.all(
     pinned.map(async (pin) => {
       const now = current.get(pin.key);
-      if (now ? isDone(pin, now) : isDown(pin, known.entries.get(pin.key))) return;
+      const removed = known.entries.get(pin.key)?.removed;
+      const isDown = pin.metadata === null && !!removed && pin.actions.includes(removed);
+      if (now ? isDone(pin, now) : isDown) return;
       const what = sourceMoved(pin, now) ?? (await nodeMoved(portal, { pin, madeAt: pins.madeAt, known }, signal));
       if (what) refuse(pin.key, what);
     }),
@@ -51,9 +53,6 @@ const isDone = (pin: PlanItem, now: PlanItem): boolean =>
   now.metadata === pin.metadata &&
   // The bytes behind an address were not known when the plan was made.
   (pin.sha256 === null || now.sha256 === pin.sha256);
-
-const isDown = (pin: PlanItem, entry: LedgerEntry | undefined): boolean =>
-  pin.metadata === null && !!entry?.removed && pin.actions.includes(entry.removed);
 
 const sourceMoved = (pin: PlanItem, now: PlanItem | undefined): string | null => {
   if (!now) return pin.metadata === null ? 'it is no longer missing' : 'it left the source';
