@@ -1,5 +1,6 @@
 // Parts that the schemas of files share: optional keys with their documentation, and common texts.
 import { z } from 'zod';
+import { hasCredentials } from '../util/http.ts';
 import { idPattern } from './key.ts';
 
 /** What the documentation says of a key; `default` is what holds where it is left out. */
@@ -37,6 +38,11 @@ export const idText = z.string().regex(idPattern, {
 export const webAddressRule = 'must be a full address that begins with http:// or https://';
 
 export const webAddress = z.url({ protocol: /^https?$/, error: webAddressRule });
+
+/** One that other people read. */
+export const publicAddress = webAddress.refine((url) => !hasCredentials(URL.parse(url)), {
+  error: 'must not hold a user or password: addresses are logged and published',
+});
 
 /** A plain value of YAML; in a cell it means its text. */
 export const scalar = z.union([z.string(), z.number(), z.boolean()], {

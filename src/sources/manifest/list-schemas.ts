@@ -1,7 +1,7 @@
 // Lists of datasets that a manifest names: `index:`, `datapackage:` and `catalogue:`.
 import { resolve } from 'node:path';
 import { z } from 'zod';
-import { needed, optional, scalar, text } from '../../model/schema-parts.ts';
+import { needed, optional, publicAddress, scalar, text } from '../../model/schema-parts.ts';
 
 const longForm = z.strictObject({
   file: needed(text, 'The list: CSV, or JSON lines (`.jsonl`, `.ndjson`).', 'resources.csv'),
@@ -38,8 +38,12 @@ const plainValues = z.union([scalar, z.array(scalar).min(1)], {
   error: 'must be a value such as `City of Springfield`, or a list of values',
 });
 
+const catalogueFrom = text.refine((from) => !from.includes('://') || publicAddress.safeParse(from).success, {
+  error: 'must be a path, or an http(s) address without user and password: these belong into `sources.credentials`',
+});
+
 const catalogueObjectSchema = z.strictObject({
-  from: needed(text, 'The catalogue: an address or a path.', 'https://example.org/data.json'),
+  from: needed(catalogueFrom, 'The catalogue: an address or a path.', 'https://example.org/data.json'),
   files: optional(z.enum(['link', 'fetch']), {
     default: 'link',
     description: '`link` points to the files where they are; `fetch` publishes them.',
@@ -63,7 +67,7 @@ const catalogueObjectSchema = z.strictObject({
   }),
 });
 
-export const catalogueSchema = z.union([text, catalogueObjectSchema]);
+export const catalogueSchema = z.union([catalogueFrom, catalogueObjectSchema]);
 
 export const resolveCatalogue = (file: z.infer<typeof catalogueSchema>, dir: string) => {
   const given = typeof file === 'string' ? { from: file } : file;

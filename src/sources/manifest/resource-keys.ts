@@ -6,10 +6,10 @@ import { badRowPolicies, columnPolicies, mendModes } from '../../model/policy.ts
 import { encodings } from '../../model/recipe/encodings.ts';
 import { stepsSchema } from '../../model/recipe/steps.ts';
 import { tableSchemaSchema } from '../../model/recipe/table-schema.ts';
-import { keysOf, text, webAddress } from '../../model/schema-parts.ts';
+import { keysOf, publicAddress, text } from '../../model/schema-parts.ts';
 import type { TableGuard } from '../../model/table-history.ts';
 import type { ResourceSource } from '../../model/wish.ts';
-import { decodedPart, hasCredentials } from '../../util/http.ts';
+import { decodedPart } from '../../util/http.ts';
 import { defined } from '../../util/json.ts';
 import { durationMs, durationText } from '../../util/quantity.ts';
 
@@ -143,13 +143,9 @@ export const guardOf = ({ rows, columns, nulls, maxChangedRows, same }: TableGua
   return Object.keys(guard).length === 0 ? null : guard;
 };
 
-const address = webAddress.refine((url) => !hasCredentials(URL.parse(url)), {
-  error: 'must not hold a user or password: addresses are logged; put the file where anybody may read it',
-});
-
 export const urlShape = keysOf({
   url: [
-    address,
+    publicAddress,
     'Address of a file to fetch instead of a local one; fetched again when it changes.',
     'https://example.org/spending.csv',
   ],

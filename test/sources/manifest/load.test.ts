@@ -190,6 +190,11 @@ datasets:
     ['name: m\ndatasets: []\ndrop: { folder: x }', '3:1 drop: only one of `datasets`, `drop`'],
     ['name: m\ndatasets: []\ncatalogue: a.json', '3:1 catalogue: only one of `datasets`, `drop`'],
     ['name: m\ncatalogue: 3', '2:12 catalogue: cannot be a number'],
+    [
+      'name: m\ncatalogue: https://ann:geheim@a.example/',
+      '2:12 catalogue: must be a path, or an http(s) address without',
+    ],
+    ['name: m\ncatalogue: { from: ftp://a.example/ }', '2:20 catalogue.from: must be a path, or an http(s) address'],
     ['name: m\ncatalogue: { from: a.json, filters: { x..y: 1 } }', '2:39 catalogue.filters.x..y: must be a path'],
     ['name: m\ndrop: {}', '2:1 drop.folder: this key is required'],
     ['name: m\ndrop: { folder: x, settle: 2 }', '2:28 drop.settle: must be a duration'],
