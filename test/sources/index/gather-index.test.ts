@@ -256,6 +256,9 @@ describe('an index that cannot be read', () => {
     expect(await refused(Buffer.from('dataset,file\n\xfc,b.csv\n', 'latin1'))).toEqual([
       expect.stringMatching(/not UTF-8: save it as "CSV UTF-8"/),
     ]);
+    expect(await refused(Buffer.from('dataset,file\na,b.csv\n', 'utf16le'))).toEqual([
+      expect.stringMatching(/not UTF-8: save it as "CSV UTF-8"/),
+    ]);
     expect(await refused('name,fil\na,b\n')).toEqual([
       expect.stringMatching(/no column `dataset`/),
       expect.stringMatching(/no column one of `file`, `url`, `link`, `api`/),
