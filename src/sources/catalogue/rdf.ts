@@ -23,7 +23,14 @@ const deepest = 100;
 const parsers = {
   turtle: async (bytes: Uint8Array, base: string | null): Promise<Quad[]> => {
     const { Parser } = await import('n3'); // seldom needed, like the other one
-    return new Parser(base === null ? {} : { baseIRI: base }).parse(decoded(bytes, 'utf-8'));
+    const parse = (text: string): Quad[] => new Parser(base === null ? {} : { baseIRI: base }).parse(text);
+    const text = decoded(bytes, 'utf-8');
+    try {
+      return parse(text);
+    } catch {
+      // An address that is none is a fault of its entry, not of the document.
+      return parse(text.replaceAll(/<https?:[^<>\n]*>/g, (iri) => iri.replaceAll(/[\s"{}|^`]/g, encodeURIComponent)));
+    }
   },
   'rdf-xml': async (bytes: Uint8Array, base: string | null): Promise<Quad[]> => {
     const { RdfXmlParser } = await import('rdfxml-streaming-parser');
@@ -41,7 +48,6 @@ const parsers = {
         super.onCloseTag();
       }
     }
-    // An address that is none is a fault of its entry, not of the document.
     const parser = new BoundedParser({
       trackPosition: true,
       validateUri: false,

@@ -137,6 +137,8 @@ describe('a catalogue in RDF', () => {
   });
 
   it('keeps all other entries where an address of one is none', async () => {
+    const odd = `${turtle}\n<urn:odd> <http://www.w3.org/ns/dcat#landingPage> <https://example.org/a "b" c> .\n`;
+    expect((await gather(odd)).wishes).toEqual((await gather(turtle)).wishes);
     const { wishes } = await gather(xml.replace('https://example.org/a.csv', 'https://example.org/a b.csv'));
     expect(wishes).toHaveLength(1);
   });
