@@ -115,7 +115,7 @@ const explainUnknown = async (runtime: Runtime, what: string, path: string): Pro
   const waiting: Waiting | null = (await findPlanned(runtime, what)) ?? (await dropped());
   if (!waiting) {
     throw new NotFoundError(`no key, file or title matches "${what}"`, {
-      hint: `${await keysHint(runtime, what)}; a file is known once its manifest was published or its folder is watched`,
+      hint: `${await keysHint(runtime, what)}; a file is known once its manifest was published, one in an inbox while \`sluice start\` watches it`,
     });
   }
   const titled = waiting.title === undefined ? '' : ` ("${waiting.title}" on ${waiting.portal})`;
