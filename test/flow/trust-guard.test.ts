@@ -264,6 +264,7 @@ it('remove takes one item down on purpose, and says so where there is none', asy
   expect((await place.run(['remove', 'purpose/d1', '--how', 'delete', '--yes'])).code).toBe(0);
   await expect(statusOf(itemOf(report, 'purpose/d1').nid)).rejects.toThrow('404');
   await expect(statusOf(itemOf(report, 'purpose/d1/t').nid)).rejects.toThrow('404');
-  expect(await place.run(['remove', 'purpose/d9'])).toMatchObject({ code: 2 });
+  for (const none of ['purpose/d9', 'purpose/', 'purpose']) // no manifest as a whole
+    expect(await place.run(['remove', none, '--how', 'delete', '--yes'])).toMatchObject({ code: 2 });
   expect(await place.run(['remove', 'purpose/d0', '--how', 'burn'])).toMatchObject({ code: 2 });
 });
