@@ -91,7 +91,8 @@ describe('sluice status', () => {
 
   it('knows nothing of other keys and files', async () => {
     await expect(status('city/two')).rejects.toBeInstanceOf(NotFoundError);
-    await expect(status('data/other.csv')).rejects.toBeInstanceOf(NotFoundError);
+    const hint = expect.stringContaining('one in an inbox while `sluice start` watches it');
+    await expect(status('data/other.csv')).rejects.toMatchObject({ code: 'not-found', hint });
   });
 
   it('still answers when the manifest is gone', async () => {
