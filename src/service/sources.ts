@@ -30,12 +30,12 @@ import type { Connections } from './connections.ts';
  * runs that a person requests.
  */
 export const gatherSources = async (
-  { manifestPath, portal, why }: Pick<RunRequest, 'manifestPath' | 'portal' | 'why'>,
+  { manifestPath, portal, why, refresh }: Pick<RunRequest, 'manifestPath' | 'portal' | 'why' | 'refresh'>,
   tools: SourceTools,
   store: VerdictStore,
 ): Promise<Gathered> => {
   const manifest = await loadManifest(manifestPath);
-  const gathered = await gatherManifestSources(manifest, tools);
+  const gathered = await gatherManifestSources(manifest, { ...tools, refresh });
   if (!isDropManifest(manifest) || why === 'retry') return gathered;
   const verdicts = await verdictsOn(await claimsOf(manifest), store);
   const isDone = isShared(manifest, portal) ? hasDecided : () => false;
@@ -62,11 +62,10 @@ export const gatherSources = async (
 export const gatherManifestSources = async (manifest: Manifest, tools: SourceTools): Promise<Gathered> => {
   const { wishes, ...stated } = await gatherSource(manifest, tools);
   const isDrop = isDropManifest(manifest);
-  const { stateDir, signal } = tools;
   const isMeasured = manifest.metadata === 'measure';
   return {
     ...stated,
-    wishes: isMeasured ? await measuredWishes(wishes, { stateDir, signal, isWhole: !isDrop }) : wishes,
+    wishes: isMeasured ? await measuredWishes(wishes, { ...tools, isWhole: !isDrop }) : wishes,
     isDrop,
     manifest,
   };

@@ -18,6 +18,7 @@ export interface SourceTools {
   stateDir: string;
   signal: AbortSignal;
   log: Log;
+  refresh?: boolean;
 }
 
 /** What was gathered of a source; the list must be closed. */

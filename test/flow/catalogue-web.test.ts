@@ -5,6 +5,7 @@ import { gzipSync } from 'node:zlib';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { fileAnswer, type SourceServer, startSources } from '../support/source-server.ts';
 import { type Gateway, openGateway } from './support/gateway.ts';
+import { withReport } from './support/place.ts';
 import { makeRemotePlace } from './support/remote-place.ts';
 import { startPortal } from './support/server.ts';
 
@@ -118,6 +119,16 @@ describe('a catalogue on the web', () => {
     const { code, report } = await place.publish(manifest);
     expect([code, report.counts.dataset]).toEqual([0, { unchanged: 3 }]);
     expect(askedFor('/kept.json').map(({ headers }) => headers['if-none-match'])).toEqual([undefined, undefined]);
+  });
+
+  it('whose server calls everything unchanged is fetched anew with --refresh', async () => {
+    serve('/fixed.json', textOf(3), '"fixed"');
+    const manifest = harvest('fixed');
+    await place.publish(manifest);
+    serve('/fixed.json', textOf(4), '"fixed"');
+    expect((await place.publish(manifest)).report.counts.dataset).toEqual({ unchanged: 3 });
+    const { report } = withReport(await place.run(['publish', manifest, '--json', '--refresh']));
+    expect(report.counts.dataset).toEqual({ unchanged: 3, done: 1 });
   });
 
   it('brings its files with `files: fetch`; unchanged, each costs one conditional request', async () => {

@@ -68,7 +68,7 @@ describe('a dropped file for several portals', () => {
     const { manifest, settle } = await place();
     const tools = {} as SourceTools; // a drop fetches nothing
     const keysFor = async (portal: string, why: 'drop' | 'retry' = 'drop'): Promise<string[]> => {
-      const request = { manifestPath: manifest.path, portal, why };
+      const request = { manifestPath: manifest.path, portal, why, refresh: false };
       return (await (await gatherSources(request, tools, { redis, keys })).wishes.all()).map(({ key }) => key);
     };
     expect(await keysFor('city')).toEqual(['m/a']);
@@ -144,7 +144,7 @@ describe('a dropped file for several portals', () => {
       const isWaiting = async (): Promise<boolean> =>
         (await waitingPortals(manifest, { redis, keys, ledger })).includes('city');
       const claims = async (why: 'drop' | 'command' | 'retry'): Promise<(string | undefined)[]> => {
-        const request = { manifestPath: manifest.path, portal: 'city', why };
+        const request = { manifestPath: manifest.path, portal: 'city', why, refresh: false };
         const wishes = await (await gatherSources(request, {} as SourceTools, { redis, keys })).wishes.all();
         return wishes.flatMap(({ resources }) =>
           resources.map(({ source }) => (source.kind === 'file' ? source.claim : undefined)),

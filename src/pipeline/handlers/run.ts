@@ -30,7 +30,7 @@ interface RunDeps extends ExportDeps {
   /** Plans that runs are pinned to, and runs that the guard holds. */
   plans: StoredPlans;
   /** Gathers the wishes of a manifest as it is now, those for this run. */
-  gather(request: Pick<RunRequest, 'manifestPath' | 'portal' | 'why'>, signal: AbortSignal): Promise<Gathered>;
+  gather(request: RunRequest, signal: AbortSignal): Promise<Gathered>;
   /** Notifies monitors that a run begins; waits for nothing and never fails. */
   started(request: RunData): void;
 }

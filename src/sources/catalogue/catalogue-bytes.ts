@@ -27,6 +27,7 @@ interface CatalogueTools {
   cacheDir: string;
   signal: AbortSignal;
   log: Log;
+  refresh?: boolean | undefined;
 }
 
 export const localCatalogue = (signal: AbortSignal): CatalogueSource => ({
@@ -39,16 +40,17 @@ const rdf = ['text/turtle', 'application/rdf+xml', 'application/n-triples'].map(
 const accept = `application/json, application/ld+json, ${rdf.join(', ')}, */*;q=0.5`;
 const nameOf = (text: string): string => hash('sha256', text).slice(0, 32);
 
-/** The documents of the catalogue at `root`. What was fetched last is used if its server says that it is current. */
-export const webCatalogue = (root: string, { fetcher, cacheDir, signal, log }: CatalogueTools): CatalogueSource => {
+/** The documents of the catalogue at `root`. What was fetched last is used if its server says that it is current; not by a `refresh`. */
+export const webCatalogue = (root: string, { fetcher, cacheDir, signal, log, refresh }: CatalogueTools) => {
   const files = fetchedFiles(cacheDir, fetcher, isPagingHeader);
   const local = localCatalogue(signal);
   const used = new Set<string>();
   const fileOf = (uuid: string) => ({ portal: nameOf(root), uuid });
   return {
-    open: async (from, spentBytes) => {
+    open: async (from: string, spentBytes: number): Promise<CatalogueDocument | null> => {
       if (!isAddress(from)) return local.open(from, spentBytes);
       const own = fileOf(nameOf(from));
+      if (refresh) await files.remove(own);
       const wanted = { ...own, url: from, name: 'data.json', accept, by: randomUUID(), published: null };
       const file = await files.get(wanted, { signal, log, spentBytes }).catch(async (error: unknown) => {
         // Headers that led to what is gone are not sent again with an unchanged page: the next run fetches it anew.
