@@ -19,6 +19,9 @@ import { fieldsOf, plainWriter, storedAs } from './redis/fields.ts';
 
 const entriesAtOnce = 500;
 
+/** In the text of an entry, in the order of its schema; parsing all entries would take most of the time of `status`. */
+const merelyLive = '"live":true,"stale":false,"reason":null,"removed":null,"missingSince":null';
+
 interface WrittenWith {
   sent?: SentNode | undefined;
   /** Versions of its table before the one that the entry holds; null to forget them. */
@@ -46,23 +49,18 @@ export class Ledger {
   }
 
   async entries(target: Target): Promise<Map<string, LedgerEntry>> {
-    const entries = new Map<string, LedgerEntry>();
-    for await (const { whole } of this.each(target)) {
-      const entry = whole();
-      if (entry) entries.set(entry.key, entry);
-    }
-    return entries;
+    const entries = await Array.fromAsync(this.each(target), ({ whole }) => whole());
+    return new Map(entries.flatMap((entry) => (entry ? [[entry.key, entry] as const] : [])));
   }
 
-  /** The entries of a target that are not merely live, by key, and how many others there are. */
+  /** The entries of a target by key, without those that are seen to be merely live, and how many these are. */
   async exceptions(target: Target): Promise<{ entries: Map<string, LedgerEntry>; live: number }> {
     const entries = new Map<string, LedgerEntry>();
     const live = new Set<string>();
-    for await (const { brief, whole } of this.each(target)) {
-      const isMerelyLive = brief.live && !brief.reason && !brief.removed && !brief.missingSince;
-      const entry = isMerelyLive ? null : whole();
-      if (entry) entries.set(brief.key, entry);
-      else live.add(brief.key);
+    for await (const [key, value] of fieldsOf(this.#redis, this.#keys.entries(target))) {
+      const entry = value.includes(merelyLive) ? 'live' : storedAs(ledgerEntrySchema, value);
+      if (entry === 'live') live.add(key);
+      else if (entry) entries.set(key, entry);
     }
     return { entries, live: live.size };
   }
