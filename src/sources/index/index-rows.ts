@@ -41,7 +41,8 @@ const maxBytes = 256 * 1024 * 1024;
 export const readIndex = async (file: string, isWhole: (name: string) => boolean) => {
   const bytes = await bytesOf(file);
   if (bytes.length > maxBytes) throw wrong(file, 1, `the index has more than ${maxBytes / 1024 / 1024} MiB`);
-  if (!isUtf8(bytes) || bytes.includes(0)) throw wrong(file, 1, 'the index is not UTF-8: save it as "CSV UTF-8"');
+  const isWide = bytes.subarray(0, 4).includes(0);
+  if (!isUtf8(bytes) || isWide) throw wrong(file, 1, 'the index is not UTF-8: save it as "CSV UTF-8"');
   const body = bytes.subarray(bytes.indexOf('\uFEFF') === 0 ? 3 : 0);
   return /^\.(jsonl|ndjson)$/i.test(extname(file)) ? jsonRows(body, isWhole) : csvRows(file, body);
 };
