@@ -10,7 +10,6 @@ import { causesOf, dropAgain, type Reason, type ReportItem, reasonText, type Sto
 import type { Runtime } from '../service/runtime.ts';
 import { BoundedMap } from '../util/bounded-map.ts';
 import { repeat } from '../util/concurrency.ts';
-import { freeWhenIdle } from '../util/idle-memory.ts';
 import { plural } from '../util/plural.ts';
 import type { CommandDeclarations } from './declaration.ts';
 import { exitCodes } from './exit.ts';
@@ -88,7 +87,6 @@ const serve = async (
   await withRuntime({ config, options, role, log, onRunClosed }, io, async (runtime) => {
     const end = await begin(runtime, lines);
     const endProgress = showRunning(runtime, io);
-    freeWhenIdle();
     await stopped(io);
     await endProgress();
     const signal = String(io.stop.reason);
