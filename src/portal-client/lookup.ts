@@ -5,7 +5,7 @@ import { PortalRefusedError } from '../model/errors.ts';
 import type { NodeFields } from '../model/wish.ts';
 import { BoundedMap } from '../util/bounded-map.ts';
 import { abortable } from '../util/concurrency.ts';
-import { isForbidden, type ListQuery, type Nodes } from './nodes.ts';
+import { byNid, isForbidden, type ListQuery, leastLimit, type Nodes } from './nodes.ts';
 import { readCache } from './read-cache.ts';
 import type { NodeRow, PortalNode } from './replies.ts';
 import type { Identity, Session } from './session.ts';
@@ -74,19 +74,17 @@ export const uuidLookup = (list: List, shared: AbortSignal, now = () => performa
   };
   const request = async (uuids: string[]): Promise<Map<string, NodeRow>> => {
     const fields = ['nid', 'vid', 'uuid', 'type', 'title', 'status', 'uid', 'changed'];
-    const rows = await list({ fields, parameters: { uuid: uuids } }, shared);
+    const rows = await list({ fields, parameters: { uuid: uuids }, orderBy: byNid }, shared);
     const byUuid = new Map<string, NodeRow>();
-    let twins = 0;
     for (const row of rows) {
       const key = row.uuid.toLowerCase();
       const known = byUuid.get(key);
-      if (known !== undefined && uuids.includes(key)) twins += 1;
       if (known === undefined || Number(row.nid) < Number(known.nid)) byUuid.set(key, row);
     }
-    // Nodes that share a uuid may have pushed others off the page.
-    if (twins === 0 || rows.length < maxPageSize || uuids.length === 1) return byUuid;
-    const middle = Math.ceil(uuids.length / 2);
-    return new Map([...(await request(uuids.slice(0, middle))), ...(await request(uuids.slice(middle)))]);
+    // They may not have fit on the page: portals limit it, and nodes may share a uuid.
+    const missing = uuids.filter((uuid) => !byUuid.has(uuid));
+    if (rows.length < leastLimit || missing.length === 0 || missing.length === uuids.length) return byUuid;
+    return new Map([...byUuid, ...(await request(missing))]);
   };
   return { expect, find };
 };

@@ -132,7 +132,7 @@ export class Nodes {
     query: ListQuery,
     { signal, atOnce = 1, mostPages = 50_000 }: { signal: AbortSignal; atOnce?: number; mostPages?: number },
   ): Promise<WholeList> {
-    const list: ReadList = { rows: new Map(), last: -1, highest: -1, gaps: 0, stale: 0, complete: true };
+    const list: ReadList = { ...unread, rows: new Map() };
     for (let read = 0; read < mostPages; read += atOnce) {
       const pages = pagesAfter(list, atOnce);
       const found = await Promise.all(pages.map((page) => this.list({ ...query, ...page, orderBy: byNid }, signal)));
@@ -184,12 +184,19 @@ interface ReadList extends WholeList {
   /** Place of the last row that was read, from 0; -1 before the first. */
   last: number;
   highest: number;
+  /** Most rows of a page. */
+  most: number;
   /** How often rows before the next page were removed. */
   gaps: number;
   stale: number;
 }
 
+const unread = { last: -1, highest: -1, most: maxPageSize, gaps: 0, stale: 0, complete: true } as const;
+
 type Page = Required<Pick<ListQuery, 'page' | 'pageSize'>>;
+
+/** A portal may give fewer rows on a page than are asked for (Services: `node_index_page_size`), but hardly less than these. */
+export const leastLimit = 5;
 
 /** Several pages may show nothing new where many nodes are added before them. */
 const [mostGaps, mostStale] = [20, 4];
@@ -199,11 +206,14 @@ const take = (list: ReadList, { page, pageSize }: Page, rows: NodeRow[]): 'next'
   const nids = rows.map(({ nid }) => Number(nid));
   const isInOrder = nids.every((nid, index) => nid > (nids[index - 1] ?? -1));
   const isGap = page > 0 && !((nids[0] ?? Number.POSITIVE_INFINITY) <= list.highest);
-  if (list.complete === true && (isGap || !isInOrder)) {
+  // All sizes of small pages end at some place: then no page shows what is before and behind it.
+  const isStuck = list.most < maxPageSize && rows.length === pageSize && rows.every(({ nid }) => list.rows.has(nid));
+  if (list.complete === true && (isGap || !isInOrder || isStuck)) {
     list.gaps += 1;
     list.last = Math.max(-1, page * pageSize - maxPageSize);
-    if (isInOrder && list.gaps < mostGaps) return 'again';
-    list.complete = isInOrder ? 'its list changed all the time' : 'it does not list nodes in the order of their ids';
+    if (isGap && isInOrder && list.gaps < mostGaps) return 'again';
+    list.complete = isStuck ? `its pages have only ${list.most} nodes` : 'its list changed all the time';
+    if (!isInOrder) list.complete = 'it does not list nodes in the order of their ids';
     list.rows.clear();
     list.last = -1;
     return 'again';
@@ -212,12 +222,16 @@ const take = (list: ReadList, { page, pageSize }: Page, rows: NodeRow[]): 'next'
   for (const row of rows) list.rows.set(row.nid, row);
   list.stale = list.rows.size > size ? 0 : list.stale + 1;
   list.highest = Math.max(list.highest, ...nids);
-  list.last = (page + 1) * pageSize - 1;
-  return rows.length < pageSize ? 'end' : 'next';
+  list.last = page * pageSize + Math.min(rows.length, pageSize) - 1;
+  if (rows.length >= pageSize) return 'next';
+  if (page > 0 || rows.length < leastLimit) return 'end';
+  list.most = rows.length; // of the list, or of every page
+  return 'again';
 };
 
 /** The next pages, of varying size: each contains the last row of the one before, and as many after it as possible. */
-const pagesAfter = ({ last, complete }: ReadList, count: number): Page[] => {
+const pagesAfter = ({ last, complete, most }: ReadList, count: number): Page[] => {
+  const sizes = Array.from({ length: most }, (_, index) => most - index);
   const pages: Page[] = [];
   for (let end = last; pages.length < count; ) {
     const first = complete === true ? Math.max(0, end) : end + 1;
@@ -228,8 +242,6 @@ const pagesAfter = ({ last, complete }: ReadList, count: number): Page[] => {
   }
   return pages;
 };
-
-const sizes = Array.from({ length: maxPageSize }, (_, index) => maxPageSize - index);
 
 const queryString = ({ fields, parameters, page, pageSize, orderBy }: ListQuery): string => {
   const query = new URLSearchParams();

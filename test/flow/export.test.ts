@@ -76,7 +76,7 @@ describe('export', () => {
       resource: { unchanged: size.resources },
     });
     expect(await filesIn(folder)).toEqual(before);
-    expect(gateway.requests.length - asked).toBeLessThanOrEqual(1 + size.datasets / 20 + size.resources / 19 + 12);
+    expect(gateway.requests.length - asked).toBeLessThanOrEqual(1 + size.datasets / 20 + size.resources / 19 + 15);
   });
 
   it('keeps what the portal says of a node beside what it means, and nothing of people', async () => {

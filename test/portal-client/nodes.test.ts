@@ -137,6 +137,24 @@ describe('lists', () => {
     );
   });
 
+  it.each([5, 10, 19, 20])('are read whole where a page has %i rows at most', async (most) => {
+    let listed: { nid: string }[] = [];
+    const { portal } = await start((seen) => {
+      const query = new URL(seen.path, 'http://x').searchParams;
+      const size = Math.min(most, Number(query.get('pagesize')));
+      const from = Number(query.get('page') ?? 0) * size;
+      return seen.path.startsWith('/api/dataset/node?') ? { body: listed.slice(from, from + size) } : undefined;
+    });
+    for (const count of [0, 4, 5, 6, 10, 11, 20, 21, 47, 100]) {
+      listed = Array.from({ length: count }, (_, index) => ({ nid: String(index + 1) }));
+      for (const atOnce of [1, 3]) {
+        const { rows, complete } = await portal.nodes.all({ fields: ['nid'] }, { signal: calm, atOnce });
+        const isProven = most > 5 || count < 60; // 60 is a multiple of 1 to 5
+        expect([rows.size, complete === true], `${count} nodes`).toEqual([count, isProven]);
+      }
+    }
+  });
+
   it('give the highest nid, "0" on an empty portal', async () => {
     const { portal } = await start();
     expect(await portal.highestNid(calm)).toBe('0');
@@ -265,6 +283,16 @@ describe('looking up by uuid', () => {
     });
     const rows = await Promise.all([1, 2].map((n) => portal.findByUuid(uuidOf(n), calm)));
     expect(rows.map((row) => row?.nid)).toEqual(['1', '99']);
+  });
+
+  it.each([5, 7, 10])('finds all where the portal lists %i at most', async (most) => {
+    const { portal } = await start((seen) => {
+      if (!seen.path.startsWith('/api/dataset/node?')) return undefined;
+      const uuids = new URL(seen.path, 'http://x').searchParams.get('parameters[uuid]')?.split(',') ?? [];
+      return { body: uuids.map((uuid, index) => ({ nid: String(index + 1), uuid })).slice(0, most) };
+    });
+    const rows = await Promise.all(Array.from({ length: 20 }, (_, n) => portal.findByUuid(uuidOf(n + 1), calm)));
+    expect(rows.map((row) => row?.uuid)).toEqual(Array.from({ length: 20 }, (_, n) => uuidOf(n + 1)));
   });
 
   it('takes no other node for it where the portal ignores the filter', async () => {
