@@ -223,8 +223,21 @@ const findOrMake = async (target: NodeTarget, wish: NodeWish, work: TermsWrite):
   return 'entry' in done ? done : work.write(done.fields);
 };
 
-/** How often the terms of a write that failed without a reply are looked for, milliseconds, and how many times. */
-const [lookMs, looks] = [1000, 5];
+const lookMs = 1000;
+
+/** Looks for `ms` whether a write without a reply takes effect after all: gateways end before the portal does. @throws `error` */
+const lateEffect = async <T>(
+  error: unknown,
+  { ms, look, signal }: { ms: number; look: () => Promise<T | null>; signal: AbortSignal },
+): Promise<T> => {
+  const mayCome = error instanceof PortalError && error.request.mayHaveHappened === true;
+  for (let left = ms; mayCome && left >= lookMs; left -= lookMs) {
+    await sleep(lookMs, undefined, { signal });
+    const found = await look().catch(() => null);
+    if (found !== null) return found;
+  }
+  throw error;
+};
 
 /** Writes a node that creates terms, and learns their ids from the order in which it has them. */
 const makeTerms = async (target: NodeTarget, wish: NodeWish, { node, write }: TermsWrite): Promise<WrittenNode> => {
@@ -233,13 +246,9 @@ const makeTerms = async (target: NodeTarget, wish: NodeWish, { node, write }: Te
   await terms.findVocabularies(wish.fields, item.signal);
   const { fields, fresh } = await terms.resolve(wish.fields, { node });
   const { entry } = await write(fields).catch(async (error: unknown) => {
-    const mayHaveHappened = error instanceof PortalError && error.request.mayHaveHappened === true;
-    // It may still take effect: others must not create the same terms meanwhile.
-    for (let look = 0; look < looks && mayHaveHappened; look++) {
-      await sleep(lookMs, undefined, { signal: item.signal });
-      const now = await terms.find(wish.fields, item.signal).catch(() => ({ fresh }));
-      if (now.fresh.length === 0) break;
-    }
+    // Others must not create the same terms meanwhile.
+    const look = async () => (await terms.find(wish.fields, item.signal)).fresh.length === 0 || null;
+    await lateEffect(error, { ms: 5 * lookMs, look, signal: item.signal });
     throw error;
   });
   const written = await portal.nodes.read(entry.nid ?? '', item.signal);
@@ -254,15 +263,19 @@ const retryWhileBusy = async (
   { write, look }: { write: () => Promise<string>; look: () => Promise<string | null> },
 ): Promise<string> => {
   const { item } = target;
+  const { signal } = item;
   let isRepaired = false;
   for (let tries = 1; ; tries++) {
+    const began = performance.now();
     try {
-      return await write();
+      return await write().catch((error: unknown) =>
+        lateEffect(error, { ms: performance.now() - began, look, signal }),
+      );
     } catch (error) {
       if (error instanceof PortalConflictError && error.request.nid !== undefined) return error.request.nid;
       if (error instanceof PortalBusyError && tries < 10) {
         await item.note(`${error.message}: nothing was stored, retrying`);
-        await sleep(Math.min(2000, 100 * 2 ** tries) * (0.5 + Math.random() / 2), undefined, { signal: item.signal });
+        await sleep(Math.min(2000, 100 * 2 ** tries) * (0.5 + Math.random() / 2), undefined, { signal });
       } else {
         if (isRepaired || !(await removeLostReferences(target, resources, error))) throw error;
         isRepaired = true;

@@ -72,6 +72,19 @@ const ours = (wish: NodeWish, nid: string, more: Record<string, unknown> = {}) =
 });
 
 describe('a create', () => {
+  it('that the portal ends after the gateway before it has answered makes one node', async () => {
+    const { wish, write, writes, portal } = await prepare({
+      intercept: ({ method, path }, response) => {
+        if (method !== 'POST' || path !== '/api/dataset/node') return undefined;
+        setTimeout(() => response.writeHead(504).end('gateway time-out'), 1200);
+        setTimeout(() => portal.nodes.set('1', ours(wish, '1', { uuid: wish.uuid })), 1700);
+        return true;
+      },
+    });
+    expect(await write(entryOf(wish.key))).toMatchObject({ nid: '1', pending: null });
+    expect(writes()).toEqual(['POST /api/dataset/node']);
+  });
+
   it('sends one request, which is pending until the answer, and not after it', async () => {
     const { target, wish, write, writes } = await prepare();
     const entry = await write(entryOf(wish.key));
