@@ -42,6 +42,7 @@ export class Session {
   readonly signal: AbortSignal = this.closing.signal;
   private readonly worked = new Set<string>();
   private hasWritten = false;
+  private doubtsToken = false;
   private live: Live | null = null;
   private pending: Promise<Live> | null = null;
   private refused: PortalLoginError | null = null;
@@ -111,6 +112,7 @@ export class Session {
     }
     if (this.live !== live) return;
     this.live = null;
+    this.doubtsToken ||= !this.hasWritten;
     this.hooks.log.warn(
       { portal: this.portal.name, action, status: reply.status },
       'session was lost, logging in again',
@@ -195,7 +197,7 @@ export class Session {
 
   private async logIn(): Promise<Live> {
     try {
-      this.live = await logIn(this.http, this.signal);
+      this.live = await logIn(this.http, this.doubtsToken, this.signal);
       this.portal.proven = true;
       return this.live;
     } catch (error) {
@@ -277,7 +279,7 @@ interface Live {
 }
 
 /** Logs in, unless a token is configured or the portal is used anonymously. @throws PortalLoginError where that is refused */
-const logIn = async (http: Http, signal: AbortSignal): Promise<Live> => {
+const logIn = async (http: Http, doubtsToken: boolean, signal: AbortSignal): Promise<Live> => {
   const { facts, settings, hooks } = http;
   const { username, password, token, isAnonymous = false } = settings;
   const cookies = new Cookies(facts.url);
@@ -311,7 +313,7 @@ const logIn = async (http: Http, signal: AbortSignal): Promise<Live> => {
   const result = bodyOf(reply, loginResultSchema, facts, 'the result of a login');
   cookies.store(paths.login, reply.headers['set-cookie']);
   cookies.ensure(paths.login, result.session_name, result.sessid);
-  const csrf = result.token || (await requestedToken(http, cookies, signal));
+  const csrf = (!doubtsToken && result.token) || (await requestedToken(http, cookies, signal)) || result.token || null;
   hooks.log.debug({ portal: facts.name, user: result.user.name }, 'logged in');
   return { ...live, identity: result.user, token: csrf, since: performance.now() };
 };

@@ -56,10 +56,23 @@ describe('a session', () => {
     expect(logins(server)).toBe(2);
   });
 
-  it('asks for the token where the login result has none, and copes where that route is missing', async () => {
+  it('asks for the token where the login result has none or a wrong one, and copes where that route is missing', async () => {
     const server = await start({ tokenInLogin: false });
     await openForTest(server.url, { dialect: 'entity' }).createNode({ ...input, uuid }, calm);
     expect(server.requests('POST', '/api/dataset/node')[0]?.headers['x-csrf-token']).toBe('token-of-session-number-1');
+
+    let isAsked = false;
+    const odd = await start({
+      intercept: ({ method, path }) => {
+        isAsked ||= path.startsWith('/services/session/token');
+        return isAsked || method === 'GET' || path.endsWith('/login')
+          ? undefined
+          : refusal(401, 'CSRF validation failed');
+      },
+    });
+    expect(await openForTest(odd.url, { dialect: 'entity' }).createNode({ ...input, uuid }, calm)).toMatchObject({
+      nid: '1',
+    });
 
     const bare = await start({
       tokenInLogin: false,
