@@ -83,6 +83,7 @@ const conditions = {
   'to what worked before': (_reply, { worked }) => worked === true,
   'before the first login': (_reply, { proven }) => !proven,
   "to the portal's front page": (reply, { url }) => isFrontPage(targetOf(reply, url), url),
+  'to another address': (reply, { url }) => ![undefined, url + reply.path].includes(targetOf(reply, url)?.href),
   'with the session cookie deleted': (_reply, { isLoggedOut }) => isLoggedOut === true,
   // A name that begins with its dot has no ending.
   'for a name that portals accept': (_reply, { upload = '' }) => usualExtensions.includes(extensionOf(upload.slice(1))),
@@ -102,6 +103,7 @@ const usualHints: Partial<Record<Outcome, string>> = {
 
 const rights =
   'give the account a role that may do this (content creator or higher, and its own content), or use another account';
+const keptAway = `the portal names no reason: a firewall or proxy before it may refuse this; if there is none, ${rights}`;
 const limits = 'ask its administrator to raise the limit, or split the file; then `sluice retry`';
 
 const on = (targets: readonly Target[], ...status: number[]) => ({ on: targets, status });
@@ -167,7 +169,7 @@ const table = {
   'body-too-large': { ...onAttach, status: [413] },
 
   // Sessions (real portals 14, 16, 25).
-  'session-ended': { ...ofSession, status: [403], says: ['for user anonymous'], when: ['in a session'] },
+  'session-ended': { ...ofSession, status: [403], says: ['for user anonymous', 'csrf'], when: ['in a session'] },
   'session-ended-silently': {
     ...ofSession,
     status: [2],
@@ -198,9 +200,9 @@ const table = {
     fault: 'session',
     logsIn: true,
     outcome: 'fail',
-    hint: rights,
+    hint: keptAway,
   },
-  forbidden: { ...ofRights },
+  forbidden: { ...ofRights, hint: keptAway },
 
   // The search (real portals 4).
   'table-missing': {
@@ -304,6 +306,7 @@ const table = {
   'not-found': { status: [404], ...of('item', 'without') },
   redirected: {
     status: [3],
+    when: ['to another address'],
     ...of('portal', 'fail'),
     hint: 'if the portal has moved, set its url to where the redirect points: LOCATION',
   },
@@ -318,7 +321,7 @@ const table = {
   'server-error': { ...ofPortal, status: [5, 408, 425] },
   unknown: { status: [1, 4], fault: 'item', outcome: 'fail' },
   'odd-answer': {
-    status: [2],
+    status: [2, 3],
     ...of('portal', 'look'),
     hint: 'check for a proxy, cache or maintenance page between sluice and the portal',
   },

@@ -67,7 +67,7 @@ export const loginResultSchema = z.looseObject({
     name: text,
     roles: z
       .union([z.record(z.string(), z.string()), z.array(z.unknown()).transform((): Record<string, string> => ({}))])
-      .optional()
+      .nullish()
       .transform((roles): Record<string, string> => roles ?? {}),
   }),
 });
@@ -145,7 +145,7 @@ const siteOf = (location: string, { path }: Reply, { url }: PortalFacts): string
 
 /** The error for a reply of status 2xx whose body is not what this API answers. */
 export const wrongShape = (reply: Reply, portal: PortalFacts, expected: string): errors.PortalError => {
-  const words = isGzip(reply.text) ? '' : wordsOf(reply, portal.redact);
+  const words = isGzip(reply.text) ? '' : wordsOf({ ...reply, reason: '' }, portal.redact);
   const unpaged = isGzip(reply.text) ? 'gzip without a header for it' : 'something else';
   const found = `${isHtmlPage(reply.text) ? 'an HTML page' : unpaged}${words === '' ? '' : ` ("${words}")`}`;
   const situation = portal.proven ? 'odd-answer' : 'not-this-api';

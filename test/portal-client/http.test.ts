@@ -2,7 +2,12 @@ import type { ServerResponse } from 'node:http';
 import { createServer } from 'node:net';
 import { Agent, getGlobalDispatcher, setGlobalDispatcher } from 'undici';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { PortalNotApiError, PortalRefusedError, PortalUnreachableError } from '../../src/model/errors.ts';
+import {
+  PortalNotApiError,
+  PortalRefusedError,
+  PortalReplyError,
+  PortalUnreachableError,
+} from '../../src/model/errors.ts';
 import { readPause } from '../../src/portal-client/http.ts';
 import { retryAfterMs } from '../../src/util/http.ts';
 import { waitUntil } from '../support/wait-until.ts';
@@ -141,7 +146,7 @@ describe('a read', () => {
     expect(await openForTest(server.url).nodes.list({}, calm)).toEqual([]);
 
     const round = await startPlanned((_turn, seen) => ({ status: 302, headers: { location: seen.path } }));
-    expect(await failureFrom(openForTest(round.url).nodes.list({}, calm))).toBeInstanceOf(PortalRefusedError);
+    expect(await failureFrom(openForTest(round.url).nodes.list({}, calm))).toBeInstanceOf(PortalReplyError);
     expect(round.requests('GET', '/api/dataset/node')).toHaveLength(6);
   });
 

@@ -88,6 +88,7 @@ export const exchanges: Exchange[] = [
     importing,
     'DELETE /api/dataset/datastore/7',
   ].map((request) => exchange('session-ended', 'ABC', told(request, '403', 'Access denied for user anonymous'))),
+  exchange('session-ended', 'P', told(update, '403', 'CSRF validation failed')),
   exchange('session-ended', 'AB', [
     status,
     '403 : Access denied for user anonymous',
@@ -280,4 +281,6 @@ export const exchanges: Exchange[] = [
   exchange('unknown', 'ABC', told(create, '406 Not Acceptable', 'Node type is required')),
   exchange('unknown', 'ABC', told(create, '400', 'Invalid JSON.')),
   exchange('odd-answer', 'P', [read, '200 OK', page('Please sign in')]),
+  exchange('odd-answer', 'P', [read, '304 Not Modified']),
+  exchange('odd-answer', 'P', [read, '302 Found'], { headers: { location: '/data/api/dataset/node/7' } }),
 ];
