@@ -1,6 +1,6 @@
 // The friendly keys that describe a dataset or a resource, with checks of their values. `fields.ts` turns them into node fields.
 import { z } from 'zod';
-import { keysOf, needed, optional, publicAddress, text } from '../model/schema-parts.ts';
+import { keysOf, needed, optional, text, webAddress } from '../model/schema-parts.ts';
 import { nodeFieldsSchema } from '../model/wish.ts';
 import { accessLevels, frequencies, licenses } from './values.ts';
 import { parseWkt, plainWkt } from './wkt.ts';
@@ -42,7 +42,7 @@ const spatial = keysOf({
 
 const relatedLink = z.strictObject({
   title: needed(shortText, 'Text of the link.', 'Budget debate'),
-  url: needed(publicAddress, 'Address of the link.', 'https://example.org/debate'),
+  url: needed(webAddress, 'Address of the link.', 'https://example.org/debate'),
 });
 
 const languageCode = z
@@ -88,11 +88,11 @@ export const datasetMetadataShape = keysOf({
   granularity: [shortText, 'Smallest unit of the data.', 'Street'],
   language: [z.array(languageCode), 'Languages of the data, as codes.', ['en']],
   groups: [z.array(group), 'Groups on the portal that publish the dataset, by title or node id.', ['Parks Department']],
-  landingPage: [publicAddress, 'Page about the data elsewhere.', 'https://example.org/budget'],
+  landingPage: [webAddress, 'Page about the data elsewhere.', 'https://example.org/budget'],
   additionalInfo: [z.record(shortText, fact), 'Further facts, as name and value.', { Source: 'Accounts of the city' }],
   dataDictionary: [shortText, 'Data dictionary: an address or text.', 'https://example.org/columns.csv'],
   dataDictionaryType: [shortText, 'Media type of the data dictionary.', 'text/csv'],
-  conformsTo: [publicAddress, 'Standard that the data follows.', 'https://example.org/standard'],
+  conformsTo: [webAddress, 'Standard that the data follows.', 'https://example.org/standard'],
   isPartOf: [text.max(512), 'Collection that the dataset belongs to.', 'City finances'],
   relatedContent: [
     z.array(relatedLink),

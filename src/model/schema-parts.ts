@@ -39,9 +39,9 @@ export const webAddressRule = 'must be a full address that begins with http:// o
 
 export const webAddress = z.url({ protocol: /^https?$/, error: webAddressRule });
 
-/** One that other people read. */
-export const publicAddress = webAddress.refine((url) => !hasCredentials(URL.parse(url)), {
-  error: 'must not hold a user or password: addresses are logged and published',
+/** One that sluice reads from; what visitors see may be anything that the portal to leave has. */
+export const fetchedAddress = webAddress.refine((url) => !hasCredentials(URL.parse(url)), {
+  error: 'must not hold a user or password: addresses are logged',
 });
 
 /** A plain value of YAML; in a cell it means its text. */

@@ -17,7 +17,6 @@ import {
   resourceMetadataShape,
 } from '../../dataset-api/metadata.ts';
 import { keptFrequency } from '../../dataset-api/values.ts';
-import { publicAddress } from '../../model/schema-parts.ts';
 import type { NodeFields } from '../../model/wish.ts';
 import { isObject } from '../../util/json.ts';
 import type { DatasetRecord, ExportedNode, Finding } from './record.ts';
@@ -198,4 +197,4 @@ const termsOf = (node: ExportedNode, field: string, { terms }: Names, findings: 
   });
 
 /** True for an address that a link of a manifest takes. */
-export const isLink = (url: string): boolean => publicAddress.safeParse(url).success && isLinkable(url);
+export const isLink = (url: string): boolean => isLinkable(url) && URL.canParse(url);

@@ -1,7 +1,7 @@
 // Lists of datasets that a manifest names: `index:`, `datapackage:` and `catalogue:`.
 import { resolve } from 'node:path';
 import { z } from 'zod';
-import { needed, optional, publicAddress, scalar, text } from '../../model/schema-parts.ts';
+import { fetchedAddress, needed, optional, scalar, text } from '../../model/schema-parts.ts';
 
 const longForm = z.strictObject({
   file: needed(text, 'The list: CSV, or JSON lines (`.jsonl`, `.ndjson`).', 'resources.csv'),
@@ -38,7 +38,7 @@ const plainValues = z.union([scalar, z.array(scalar).min(1)], {
   error: 'must be a value such as `City of Springfield`, or a list of values',
 });
 
-const catalogueFrom = text.refine((from) => !from.includes('://') || publicAddress.safeParse(from).success, {
+const catalogueFrom = text.refine((from) => !from.includes('://') || fetchedAddress.safeParse(from).success, {
   error: 'must be a path, or an http(s) address without user and password: these belong into `sources.credentials`',
 });
 

@@ -6,7 +6,7 @@ import { badRowPolicies, columnPolicies, mendModes } from '../../model/policy.ts
 import { encodings } from '../../model/recipe/encodings.ts';
 import { stepsSchema } from '../../model/recipe/steps.ts';
 import { tableSchemaSchema } from '../../model/recipe/table-schema.ts';
-import { keysOf, publicAddress, text } from '../../model/schema-parts.ts';
+import { fetchedAddress, keysOf, text } from '../../model/schema-parts.ts';
 import type { TableGuard } from '../../model/table-history.ts';
 import type { ResourceSource } from '../../model/wish.ts';
 import { decodedPart } from '../../util/http.ts';
@@ -145,7 +145,7 @@ export const guardOf = ({ rows, columns, nulls, maxChangedRows, same }: TableGua
 
 export const urlShape = keysOf({
   url: [
-    publicAddress,
+    fetchedAddress,
     'Address of a file to fetch instead of a local one; fetched again when it changes.',
     'https://example.org/spending.csv',
   ],

@@ -17,7 +17,7 @@ import {
   type RunPriority,
   runPriorities,
 } from '../../model/policy.ts';
-import { idText, keysOf, needed, publicAddress, text, webAddress } from '../../model/schema-parts.ts';
+import { idText, keysOf, needed, text, webAddress } from '../../model/schema-parts.ts';
 import type { ResourceSource } from '../../model/wish.ts';
 import { defined } from '../../util/json.ts';
 import { durationMs, durationText } from '../../util/quantity.ts';
@@ -103,8 +103,8 @@ export const resourceSchema = z
     }),
     ...urlShape,
     ...keysOf({
-      link: [publicAddress, 'Instead of a file: a page or file elsewhere.', 'https://example.org/data.zip'],
-      api: [publicAddress, 'Instead of a file: an API.', 'https://example.org/api'],
+      link: [webAddress, 'Instead of a file: a page or file elsewhere.', 'https://example.org/data.zip'],
+      api: [webAddress, 'Instead of a file: an API.', 'https://example.org/api'],
       renamedFrom: [idText, 'Former id; the identity is kept.', 'expenses'],
     }),
     ...resourceShape,

@@ -229,15 +229,6 @@ describe('a faulty row', () => {
     expect(faults(nested)).toEqual(['1:1 : nests deeper than 100 levels']);
   });
 
-  it('is one with a password in an address', async () => {
-    const links = ['https://ann:secret@example.org/', 'https://example.org/'].map((link, at) => `d${at},${link},T\n`);
-    const gathered = await gather(`dataset,link,title\n${links.join('')}`);
-    expect(gathered.wishes.map(({ key }) => key)).toEqual(['m/d1']);
-    expect(faults(gathered)).toEqual([
-      '2:2 link: must not hold a user or password: addresses are logged and published',
-    ]);
-  });
-
   it('is one that writes a dataset in another way', async () => {
     const gathered = await gather('dataset,file\nCity budget,a.csv\ncity-budget,b.csv\n');
     expect(faults(gathered)).toEqual([
