@@ -72,7 +72,9 @@ describe('a large file', () => {
     await waitUntil('the service', () => terminal.text().includes('sluice is running'));
     await place.run(['run-now', manifest, '--no-wait']);
     await waitUntil('its progress', () =>
-      /\nserved@local: \d\/3 items\n {2}attach \d+% of 24\.0 MB, .* left {2}served\/d\/plan\n/.test(terminal.text()),
+      /\nserved@local: \d\/3 items[^\n]*\n {2}attach \d+% of 24\.0 MB, .* left {2}served\/d\/plan\n/.test(
+        terminal.text(),
+      ),
     );
     await waitUntil('the end', () => /served\/d\/plan {2}new, live/.test(terminal.text()));
     await waitUntil('nothing below it', () => !terminal.text().includes('items'));
