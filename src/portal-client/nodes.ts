@@ -212,8 +212,8 @@ const take = (list: ReadList, { page, pageSize }: Page, rows: NodeRow[]): 'next'
     list.gaps += 1;
     list.last = Math.max(-1, page * pageSize - maxPageSize);
     if (isGap && isInOrder && list.gaps < mostGaps) return 'again';
-    list.complete = isStuck ? `its pages have only ${list.most} nodes` : 'its list changed all the time';
-    if (!isInOrder) list.complete = 'it does not list nodes in the order of their ids';
+    const why = isStuck ? `its pages have only ${list.most} nodes` : 'its list changed all the time';
+    list.complete = isInOrder ? why : 'it does not list nodes in the order of their ids';
     list.rows.clear();
     list.last = -1;
     return 'again';

@@ -41,10 +41,8 @@ export const entriesWhere = async (
   const found: KnownEntry[][] = [];
   for (const target of targets) {
     const entries = new Map<string, LedgerEntry>();
-    for await (const { whole } of ledger.each(target, search)) {
-      const entry = whole();
-      const isBegun = entry?.nid === null && entry.pending !== null;
-      if (entry && !isBegun && isMeant(entry)) entries.set(entry.key, entry);
+    for await (const entry of ledger.each(target, search)) {
+      if ((entry.nid !== null || entry.pending === null) && isMeant(entry)) entries.set(entry.key, entry);
       if (entries.size >= most) break;
     }
     found.push(inOrder(entries.values(), target));

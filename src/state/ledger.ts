@@ -49,8 +49,9 @@ export class Ledger {
   }
 
   async entries(target: Target): Promise<Map<string, LedgerEntry>> {
-    const entries = await Array.fromAsync(this.each(target), ({ whole }) => whole());
-    return new Map(entries.flatMap((entry) => (entry ? [[entry.key, entry] as const] : [])));
+    const entries = new Map<string, LedgerEntry>();
+    for await (const entry of this.each(target)) entries.set(entry.key, entry);
+    return entries;
   }
 
   /** The entries of a target by key, without those that are seen to be merely live, and how many these are. */
@@ -67,25 +68,28 @@ export class Ledger {
 
   async index(target: Target): Promise<Map<string, IndexedEntry>> {
     const index = new Map<string, IndexedEntry>();
-    for await (const { brief } of this.each(target)) index.set(brief.key, brief);
+    for await (const [key, value] of fieldsOf(this.#redis, this.#keys.entries(target))) {
+      const entry = storedAs(indexedEntrySchema, value);
+      if (entry) index.set(key, entry);
+    }
     return index;
   }
 
   /**
-   * What is known of each key of a target in brief, as it is read; `whole` reads the rest. Only keys that begin with `start`,
-   * and entries that hold all `words`, in lower case, anywhere. One that is written meanwhile may come twice.
+   * The entries of a target, as they are read: only those of keys that begin with `start`, and that hold all `words`, in
+   * lower case, anywhere. One that is written meanwhile may come twice.
    */
   async *each(
     target: Target,
     { start = '', words = [] }: { start?: string; words?: readonly string[] } = {},
-  ): AsyncGenerator<{ brief: IndexedEntry; whole: () => LedgerEntry | null }> {
+  ): AsyncGenerator<LedgerEntry> {
     const match = `${start.replaceAll(/[*?[\]\\]/g, '\\$&')}*`;
     const stored = words.map((word) => JSON.stringify(word).slice(1, -1));
     for await (const [, value] of fieldsOf(this.#redis, this.#keys.entries(target), match)) {
       const text = `${value}`;
       if (!stored.every((word) => text.toLowerCase().includes(word))) continue;
-      const brief = storedAs(indexedEntrySchema, text);
-      if (brief) yield { brief, whole: () => storedAs(ledgerEntrySchema, text) };
+      const entry = storedAs(ledgerEntrySchema, text);
+      if (entry) yield entry;
     }
   }
 

@@ -60,7 +60,7 @@ describe('the ledger', () => {
     expect(found.live).toBe(600);
     expect([...found.entries.values()].sort((a, b) => (a.key < b.key ? -1 : 1))).toEqual(others);
     const keys: string[] = [];
-    for await (const { brief } of ledger().each(many, { start: 'many/live-59' })) keys.push(brief.key);
+    for await (const { key } of ledger().each(many, { start: 'many/live-59' })) keys.push(key);
     expect(new Set(keys).size).toBe(11);
   });
 

@@ -263,19 +263,18 @@ const retryWhileBusy = async (
   { write, look }: { write: () => Promise<string>; look: () => Promise<string | null> },
 ): Promise<string> => {
   const { item } = target;
-  const { signal } = item;
   let isRepaired = false;
   for (let tries = 1; ; tries++) {
     const began = performance.now();
     try {
       return await write().catch((error: unknown) =>
-        lateEffect(error, { ms: performance.now() - began, look, signal }),
+        lateEffect(error, { ms: performance.now() - began, look, signal: item.signal }),
       );
     } catch (error) {
       if (error instanceof PortalConflictError && error.request.nid !== undefined) return error.request.nid;
       if (error instanceof PortalBusyError && tries < 10) {
         await item.note(`${error.message}: nothing was stored, retrying`);
-        await sleep(Math.min(2000, 100 * 2 ** tries) * (0.5 + Math.random() / 2), undefined, { signal });
+        await sleep(Math.min(2000, 100 * 2 ** tries) * (0.5 + Math.random() / 2), undefined, { signal: item.signal });
       } else {
         if (isRepaired || !(await removeLostReferences(target, resources, error))) throw error;
         isRepaired = true;
