@@ -285,11 +285,17 @@ describe('sluice publish without a manifest', () => {
   });
 
   it('that waits for a source gives no advice about the portal, which has failed before', async () => {
-    const server = createServer((_request, response) => response.writeHead(503).end());
+    // However slow the machine is, the portal is not paused: it answers the probe, and refuses the login only.
+    const server = createServer(({ method, url }, response) => {
+      if (url === '/data.json') response.writeHead(503).end();
+      else if (method === 'GET') response.setHeader('content-type', 'application/json').end('[]');
+      else response.writeHead(500).end('["down"]');
+    });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     onTestFinished(() => void server.close());
     const { port } = server.address() as AddressInfo; // it listens on a port
-    const local = { kind: 'remote', url: 'http://127.0.0.1:9', username: 'a', password: { file: 'pw' } };
+    const url = `http://127.0.0.1:${port}`;
+    const local = { kind: 'remote', url, username: 'a', password: { file: 'pw' } };
     const retry = { backoff: '1m', maxBackoff: '1m', attempts: 3 };
     const place = commandPlace({ portals: { local }, retry, sources: { allow: ['127.0.0.1'] } });
     chmodSync(place.write('pw', 'b'), 0o600);
@@ -297,8 +303,7 @@ describe('sluice publish without a manifest', () => {
     await expect(publish(place, 'a.csv', { wait: long })).rejects.toMatchObject({
       hint: expect.stringContaining('portal'),
     });
-    const from = `http://127.0.0.1:${port}/data.json`;
-    place.write('all.yaml', JSON.stringify({ name: 'all', portal: 'local', catalogue: from }));
+    place.write('all.yaml', JSON.stringify({ name: 'all', portal: 'local', catalogue: `${url}/data.json` }));
     await expect(publish(place, 'all.yaml', { wait: long })).rejects.toMatchObject({
       message: expect.stringContaining('503'),
       hint: expect.stringMatching(/^the run stays queued/),
