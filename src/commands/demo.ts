@@ -10,7 +10,7 @@ import type { ReportItem, StoredReport } from '../model/report.ts';
 import type { Portal } from '../portal-client/client.ts';
 import { Runtime } from '../service/runtime.ts';
 import { loadManifest } from '../sources/manifest/load.ts';
-import { makeFolder } from '../util/make-folder.ts';
+import { makeFolder } from '../util/files.ts';
 import { plural } from '../util/plural.ts';
 import type { CommandDeclarations } from './declaration.ts';
 import { exitCodes } from './exit.ts';

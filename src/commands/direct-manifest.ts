@@ -10,7 +10,7 @@ import { isConvertible } from '../model/recipe/recipe.ts';
 import type { Runtime } from '../service/runtime.ts';
 import { loadManifest } from '../sources/manifest/load.ts';
 import type { Manifest } from '../sources/manifest/schema.ts';
-import { makeFolder } from '../util/make-folder.ts';
+import { makeFolder } from '../util/files.ts';
 import { byName } from '../util/natural.ts';
 import { quoted } from './init-files.ts';
 import { type Io, warn } from './io.ts';

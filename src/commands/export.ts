@@ -6,7 +6,7 @@ import { resolve } from 'node:path';
 import { UsageError } from '../model/errors.ts';
 import { exportedFiles } from '../model/policy.ts';
 import type { ExportOrder } from '../model/report.ts';
-import { makeFolder } from '../util/make-folder.ts';
+import { makeFolder } from '../util/files.ts';
 import { type CommandDeclarations, commonOptions, waitOption } from './declaration.ts';
 import { type CommonOptions, type Io, unwritable } from './io.ts';
 import { configOf, withRuntime } from './session.ts';

@@ -7,7 +7,7 @@ import { loadConfig, portalNameOf } from '../config/load.ts';
 import { InterruptedError, SluiceError, UsageError, unreadable } from '../model/errors.ts';
 import { loadManifest } from '../sources/manifest/load.ts';
 import { isDropManifest } from '../sources/manifest/schema.ts';
-import { makeFolder } from '../util/make-folder.ts';
+import { makeFolder } from '../util/files.ts';
 import { type PortalFinding, portalLines, probePortal } from './check-portal.ts';
 import { type CommandDeclarations, commonOptions } from './declaration.ts';
 import { exitCodes } from './exit.ts';

@@ -5,7 +5,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { FastifyReply } from 'fastify';
 import type { Log } from '../model/log.ts';
-import { isErrno } from '../util/durable.ts';
+import { isErrno } from '../util/files.ts';
 import { closeAfter } from './connections.ts';
 import type { Format } from './media/formats.ts';
 import type { Value } from './media/value.ts';

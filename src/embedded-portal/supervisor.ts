@@ -5,9 +5,8 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PortalPortError } from '../model/errors.ts';
 import { repeat } from '../util/concurrency.ts';
-import { writeDurably } from '../util/durable.ts';
+import { makeFolder, writeDurably } from '../util/files.ts';
 import { http } from '../util/http.ts';
-import { makeFolder } from '../util/make-folder.ts';
 import { type PortalServer, type PortalServerOptions, startPortalServer } from './portal-server.ts';
 import { StoreHeldError } from './store/open.ts';
 

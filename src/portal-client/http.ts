@@ -4,7 +4,7 @@ import { type Dispatcher, Pool } from 'undici';
 import { paths } from '../dataset-api/paths.ts';
 import { machineFault, PortalError, PortalUnreachableError, SluiceError } from '../model/errors.ts';
 import { pause, Semaphore } from '../util/concurrency.ts';
-import { isSystemError } from '../util/file-calls.ts';
+import { isSystemError } from '../util/files.ts';
 import { headersAsText } from '../util/http.ts';
 import { FreeClient, headWithin, steady } from '../util/patience.ts';
 import { inSpan } from '../util/tracing.ts';

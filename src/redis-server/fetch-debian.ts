@@ -3,8 +3,7 @@ import { execFile } from 'node:child_process';
 import { constants, globSync } from 'node:fs';
 import { access, mkdtemp, readdir, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
-import { isErrno } from '../util/durable.ts';
-import { makeFolder } from '../util/make-folder.ts';
+import { isErrno, makeFolder } from '../util/files.ts';
 
 /** Where to fetch into (the server ends in `<folder>/server/redis-server`), and the environment of apt-get and dpkg. */
 type FetchOptions = { folder: string; env: NodeJS.ProcessEnv };

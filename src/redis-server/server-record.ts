@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
 import { RedisFailedError } from '../model/errors.ts';
-import { makeFolder } from '../util/make-folder.ts';
+import { makeFolder } from '../util/files.ts';
 
 /** A process. `startedAt` is opaque, equal only for the same process; empty where the system does not provide it. */
 const processMarkSchema = z.object({ pid: z.int().positive(), startedAt: z.string() });

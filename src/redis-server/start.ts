@@ -6,7 +6,7 @@ import { basename, dirname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { errorMessage, RedisFailedError } from '../model/errors.ts';
 import { pingState, queryServer, withConnection } from '../state/redis/connection.ts';
-import { makeFolder } from '../util/make-folder.ts';
+import { makeFolder } from '../util/files.ts';
 import { isRunning, markProcess, type ProcessMark } from './server-record.ts';
 
 /** How the server is run; everything that is its own lies in `folder`. */

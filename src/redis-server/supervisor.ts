@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { errorMessage, RedisFailedError, SluiceError } from '../model/errors.ts';
 import { pingState, queryServer, withConnection } from '../state/redis/connection.ts';
+import { makeFolder } from '../util/files.ts';
 import { userCache } from '../util/installation.ts';
 import { LockFile } from '../util/lock-file.ts';
-import { makeFolder } from '../util/make-folder.ts';
 import { type ResolveOptions, resolveBinary } from './resolve.ts';
 import {
   chooseSocket,

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { type FileHandle, open, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { DatasetWish } from '../model/wish.ts';
-import { makeFolder } from '../util/make-folder.ts';
+import { makeFolder } from '../util/files.ts';
 
 /** A page is closed when it has as many datasets, or datasets and resources. */
 const pageDatasets = 200;

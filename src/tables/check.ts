@@ -1,7 +1,7 @@
 // Checks and fixes tables in worker threads; a small one is checked where it is asked for.
 import { stat } from 'node:fs/promises';
 import type { CheckedTable, TableColumn } from '../model/table-history.ts';
-import { isSmall } from '../util/file-calls.ts';
+import { isSmall } from '../util/files.ts';
 import type { CancelFlag } from '../util/worker-pool.ts';
 import type { FixTask } from './fix/fix-worker.ts';
 import type { FixReport } from './fix/row-fixer.ts';

@@ -1,6 +1,6 @@
 // What worker threads answer: values, and errors, which would lose their class at the border.
 import * as errors from '../model/errors.ts';
-import { isSystemError } from '../util/file-calls.ts';
+import { isSystemError } from '../util/files.ts';
 import { type PoolOptions, WorkerPool } from '../util/worker-pool.ts';
 
 type ErrorFields = { -readonly [Key in 'name' | 'message' | 'code' | 'hint']: errors.SluiceError[Key] };

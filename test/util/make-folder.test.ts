@@ -2,7 +2,7 @@
 import { existsSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { makeFolder } from '../../src/util/make-folder.ts';
+import { makeFolder } from '../../src/util/files.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
 describe('makeFolder', () => {

@@ -6,7 +6,7 @@ import type { Reason } from '../../model/report.ts';
 import type { TableDialect } from '../../tables/scan/dialect.ts';
 import { fileChunks } from '../../tables/scan/open-table.ts';
 import { readTable } from '../../tables/scan/reader.ts';
-import { sync } from '../../util/durable.ts';
+import { sync } from '../../util/files.ts';
 import { DatabaseSync } from '../../util/sqlite.ts';
 import { type Cancellable, CancelledError } from '../../util/worker-pool.ts';
 import { identifier, serialColumn, tableColumns } from './table-files.ts';

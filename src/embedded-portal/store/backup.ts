@@ -3,8 +3,7 @@ import { constants, existsSync, linkSync, writeFileSync } from 'node:fs';
 import { copyFile, readdir, rename, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { PortalStoreError } from '../../model/errors.ts';
-import { isErrno, sync } from '../../util/durable.ts';
-import { makeFolder } from '../../util/make-folder.ts';
+import { isErrno, makeFolder, sync } from '../../util/files.ts';
 import { DatabaseSync } from '../../util/sqlite.ts';
 import { statementsOf } from './statements.ts';
 

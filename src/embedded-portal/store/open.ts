@@ -2,10 +2,8 @@
 import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { PortalPortError, PortalStoreError, SluiceError } from '../../model/errors.ts';
-import { syncFolder } from '../../util/durable.ts';
-import { keepPrivate } from '../../util/file-calls.ts';
+import { keepPrivate, makeFolder, syncFolder } from '../../util/files.ts';
 import { LockFile } from '../../util/lock-file.ts';
-import { makeFolder } from '../../util/make-folder.ts';
 import { DatabaseSync } from '../../util/sqlite.ts';
 import { defaultRoles, type RoleTable } from '../roles.ts';
 import { openFiles } from './files.ts';

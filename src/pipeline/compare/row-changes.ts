@@ -12,7 +12,7 @@ import { findArchived } from '../../sources/drop/spool.ts';
 import { rowChanges } from '../../tables/changes/changes.ts';
 import type { TableReport } from '../../tables/check.ts';
 import { csvLine } from '../../tables/transform/bad-rows.ts';
-import { makeFolder } from '../../util/make-folder.ts';
+import { makeFolder } from '../../util/files.ts';
 import { type KnownFile, madeTable, orNull, type TableLimits, withSentFile } from './local-file.ts';
 
 /** Where copies of the good file of a resource may be. */

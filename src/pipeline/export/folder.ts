@@ -6,7 +6,7 @@ import { dirname, extname, join } from 'node:path';
 import { z } from 'zod';
 import { slugOf } from '../../dataset-api/names.ts';
 import { errorMessage, SourceRefusedError, UsageError } from '../../model/errors.ts';
-import { gone, sha256Of, unless } from '../../util/durable.ts';
+import { gone, sha256Of, unless } from '../../util/files.ts';
 import { parsedJson, recordOf } from '../../util/json.ts';
 import { type DatasetRecord, recordSchema, resourceSchema } from './record.ts';
 

@@ -12,9 +12,8 @@ import { fingerprintFile } from '../../sources/drop/fingerprint.ts';
 import { shown } from '../../sources/fetch/policy.ts';
 import { checkTable, type SoundTable } from '../../tables/check.ts';
 import { type Prepared, removePreparedFile } from '../../tables/transform/prepare.ts';
-import { isSmall } from '../../util/file-calls.ts';
+import { isSmall, sweepAttempts } from '../../util/files.ts';
 import { plural } from '../../util/plural.ts';
-import { sweepAttempts } from '../../util/sweep.ts';
 import { mostListed } from '../compare/change-log.ts';
 import {
   fetchedFileOf,

@@ -12,11 +12,9 @@ import { fingerprintFile } from '../../sources/drop/fingerprint.ts';
 import { withFields } from '../../sources/gather/dataset-wish.ts';
 import { WishList } from '../../sources/wish-list.ts';
 import { type MeasuredColumn, type MeasuredTable, measureTable } from '../../tables/measure/measure.ts';
-import { gone, unless, writeDurably } from '../../util/durable.ts';
+import { gone, makeFolder, sweepFolder, unless, writeDurably } from '../../util/files.ts';
 import { parsedJson } from '../../util/json.ts';
-import { makeFolder } from '../../util/make-folder.ts';
 import { plural } from '../../util/plural.ts';
-import { sweepFolder } from '../../util/sweep.ts';
 
 /** What is known of a file is forgotten when no run has measured it for so long, milliseconds. */
 const forgottenMs = 30 * 86_400_000;

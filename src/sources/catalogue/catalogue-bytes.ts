@@ -3,7 +3,7 @@ import { hash, randomUUID } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { SourceMissingError, SourceRefusedError, unreadable } from '../../model/errors.ts';
 import type { Log } from '../../model/log.ts';
-import { isSystemError } from '../../util/file-calls.ts';
+import { isSystemError } from '../../util/files.ts';
 import type { Fetcher } from '../fetch/fetch.ts';
 import { fetchedFiles } from '../fetch/fetched-files.ts';
 import { isAddress } from '../manifest/list-schemas.ts';

@@ -1,6 +1,6 @@
 // DCAT-AP catalogues in JSON-LD or RDF, as entries with the keys of a data.json, so that one mapping serves all.
 import { CatalogueFaultError, type ErrorDetails } from '../../model/errors.ts';
-import { isErrno } from '../../util/durable.ts';
+import { isErrno } from '../../util/files.ts';
 import { peeked } from '../../util/peek.ts';
 import { countText } from '../../util/plural.ts';
 import { SilentError, WorkerPool } from '../../util/worker-pool.ts';

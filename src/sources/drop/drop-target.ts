@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import picomatch from 'picomatch';
 import { slugOf } from '../../dataset-api/names.ts';
 import { idPattern } from '../../model/key.ts';
-import { gone, unless } from '../../util/durable.ts';
+import { gone, unless } from '../../util/files.ts';
 import type { DropManifest } from '../manifest/schema.ts';
 
 export interface DropTarget {

@@ -5,7 +5,7 @@ import { open, stat } from 'node:fs/promises';
 import { kindBytes, kindOfBytes } from '../../dataset-api/file-types.ts';
 import { missingSource, SourceChangedError, SourceRefusedError } from '../../model/errors.ts';
 import type { SourceFingerprint } from '../../model/ledger-entry.ts';
-import { readFlags } from '../../util/file-calls.ts';
+import { readFlags } from '../../util/files.ts';
 import { defined } from '../../util/json.ts';
 
 /** A hash is trusted without reading again when it was made at least this long (ms) after the file last changed. */

@@ -5,7 +5,7 @@ import { dirname, join, relative, sep } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { watch } from 'chokidar';
 import type { Log } from '../../model/log.ts';
-import { gone, unless } from '../../util/durable.ts';
+import { gone, unless } from '../../util/files.ts';
 import { type DropTarget, faultyFolder, type Placed } from './drop-target.ts';
 
 export const snapshotOf = (stats: BigIntStats) => ({

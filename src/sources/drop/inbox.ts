@@ -8,8 +8,7 @@ import type { Config } from '../../config/config.ts';
 import { SourceRefusedError } from '../../model/errors.ts';
 import { resourceKey } from '../../model/key.ts';
 import type { Log } from '../../model/log.ts';
-import { gone, unless, writeDurably } from '../../util/durable.ts';
-import { makeFolder } from '../../util/make-folder.ts';
+import { gone, makeFolder, unless, writeDurably } from '../../util/files.ts';
 import type { DropManifest } from '../manifest/schema.ts';
 import { completeClaims, isSpooled, takeFile } from './claim.ts';
 import {

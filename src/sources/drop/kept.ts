@@ -3,9 +3,7 @@ import { constants, existsSync, renameSync, type Stats } from 'node:fs';
 import { copyFile, readdir, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Config } from '../../config/config.ts';
-import { exists, isErrno, unless } from '../../util/durable.ts';
-import { keepPrivate } from '../../util/file-calls.ts';
-import { makeFolder } from '../../util/make-folder.ts';
+import { exists, isErrno, keepPrivate, makeFolder, unless } from '../../util/files.ts';
 import { factsOf, type StatFacts, sameFacts } from './fingerprint.ts';
 
 /** Where files are kept (absolute, made at first use), and how much; 0 bytes keeps nothing. */

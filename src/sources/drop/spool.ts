@@ -11,10 +11,9 @@ import { sourceFingerprintSchema } from '../../model/ledger-entry.ts';
 import type { Reason } from '../../model/report.ts';
 import type { ResourceWish } from '../../model/wish.ts';
 import { eachAtOnce } from '../../util/concurrency.ts';
-import { exists, gone, moveWithoutReplacing, partOf, unless, writeDurably } from '../../util/durable.ts';
 import { lineOfFile } from '../../util/file-line.ts';
+import { exists, gone, makeFolder, moveWithoutReplacing, partOf, unless, writeDurably } from '../../util/files.ts';
 import { parsedJson } from '../../util/json.ts';
-import { makeFolder } from '../../util/make-folder.ts';
 import { faultyFolder } from './drop-target.ts';
 
 const claimIdPattern = /^\d{13}-[0-9a-f]{8}$/;

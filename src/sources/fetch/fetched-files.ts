@@ -4,9 +4,8 @@ import { join } from 'node:path';
 import type { IncomingHttpHeaders } from 'undici/types/header.js';
 import { z } from 'zod';
 import { contentTypeOf } from '../../dataset-api/file-types.ts';
-import { gone, isErrno, sha256Of, unless, writeDurably } from '../../util/durable.ts';
+import { gone, isErrno, makeFolder, sha256Of, unless, writeDurably } from '../../util/files.ts';
 import { parsedJson } from '../../util/json.ts';
-import { makeFolder } from '../../util/make-folder.ts';
 import type { Fetcher } from './fetch.ts';
 import { type FetchOptions, fetchedSchema, type Validators } from './policy.ts';
 

@@ -5,7 +5,7 @@ import { Agent, type Dispatcher, EnvHttpProxyAgent } from 'undici';
 import { credentialsFor } from '../../config/source-credentials.ts';
 import { SourceRefusedError, SourceUnreachableError } from '../../model/errors.ts';
 import { pause } from '../../util/concurrency.ts';
-import { isErrno } from '../../util/durable.ts';
+import { isErrno } from '../../util/files.ts';
 import { hasCredentials, headersAsText, retryAfterMs } from '../../util/http.ts';
 import { headWithin } from '../../util/patience.ts';
 import { withoutSecrets } from '../../util/secrets.ts';

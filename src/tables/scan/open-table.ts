@@ -1,7 +1,7 @@
 // Opens a file as the bytes of a table in UTF-8: tells what is no table, decodes other encodings, skips leading lines.
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { extensionOf, kindOfBytes } from '../../dataset-api/file-types.ts';
-import { readFlags } from '../../util/file-calls.ts';
+import { readFlags } from '../../util/files.ts';
 import { type CancelFlag, throwIfCancelled } from '../../util/worker-pool.ts';
 import { CellScanner } from './cell-scanner.ts';
 import type { GivenReading } from './dialect.ts';

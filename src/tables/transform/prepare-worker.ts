@@ -3,7 +3,7 @@ import { rmSync, statSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import { isFullCode, missingSource, StateFullError } from '../../model/errors.ts';
 import { isConvertible, isTabular, type TableRecipe } from '../../model/recipe/recipe.ts';
-import { sweepAttempts } from '../../util/sweep.ts';
+import { sweepAttempts } from '../../util/files.ts';
 import { beat, type CancelFlag, type Cancellable, isCancelled } from '../../util/worker-pool.ts';
 import type { CheckOptions, TableReport } from '../check.ts';
 import { fixSafely } from '../fix/fix-worker.ts';

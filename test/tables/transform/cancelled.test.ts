@@ -5,7 +5,7 @@ import { gzipSync } from 'node:zlib';
 import { expect, it, vi } from 'vitest';
 import { recipeOf } from '../../../src/sources/gather/dataset-wish.ts';
 import type { PrepareTask } from '../../../src/tables/transform/prepare-worker.ts';
-import { sweepAttempts } from '../../../src/util/sweep.ts';
+import { sweepAttempts } from '../../../src/util/files.ts';
 import { WorkerPool } from '../../../src/util/worker-pool.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 

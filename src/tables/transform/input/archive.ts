@@ -2,7 +2,7 @@
 import { basename, posix } from 'node:path';
 import { type Entry, openPromise, type ZipFile } from 'yauzl';
 import { TableInputError } from '../../../model/errors.ts';
-import { isSystemError } from '../../../util/file-calls.ts';
+import { isSystemError } from '../../../util/files.ts';
 import { type CancelFlag, type Cancellable, CancelledError, throwIfCancelled } from '../../../util/worker-pool.ts';
 import { damaged, type Limits, shown } from '../row.ts';
 import { type Bytes, bombGuard } from './bytes.ts';

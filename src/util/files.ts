@@ -1,7 +1,7 @@
-// File system steps that survive a kill between any two of them.
+// Files and folders of this host: steps that survive a kill between any two of them, flags, and what nobody needs any more.
 import { createHash, randomBytes } from 'node:crypto';
-import { createReadStream } from 'node:fs';
-import { link, lstat, open, rename, rm, unlink, writeFile } from 'node:fs/promises';
+import { chmodSync, constants, createReadStream } from 'node:fs';
+import { link, lstat, mkdir, open, readdir, rename, rm, stat, unlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 
@@ -91,3 +91,57 @@ export const moveWithoutReplacing = async (from: string, to: string): Promise<bo
   await unlink(from);
   return true;
 };
+
+/**
+ * Makes a folder and those above it, with `mode` (0o777 without the umask); returns the topmost that was missing, undefined
+ * where it was there. Throws what `mkdir` does. (With `recursive` that never ends where a folder that exists takes no other
+ * and answers ENOENT, as /proc and automounted folders do.)
+ */
+export const makeFolder = async (path: string, mode?: number): Promise<string | undefined> => {
+  try {
+    await mkdir(path, mode);
+    return path;
+  } catch (error) {
+    if (await isFolder(path)) return undefined;
+    if (!isErrno(error, 'ENOENT') || dirname(path) === path) throw error;
+  }
+  const made = await makeFolder(dirname(path), mode);
+  await mkdir(path, mode).catch(async (error: unknown) => {
+    if (!(await isFolder(path))) throw error; // another process may have made it just now
+  });
+  return made ?? path;
+};
+
+const isFolder = async (path: string): Promise<boolean> => (await stat(path).catch(() => null))?.isDirectory() === true;
+
+/** Flags to open a file for reading: a pipe that was put there meanwhile must not hang the open. */
+export const readFlags = constants.O_RDONLY | constants.O_NONBLOCK;
+
+/** True for a file that is checked in less time than it takes to record that the check begins. */
+export const isSmall = (bytes: number): boolean => bytes <= 16 * 1024;
+
+export const isSystemError = (error: unknown): error is NodeJS.ErrnoException & { code: string } =>
+  error instanceof Error && 'code' in error && 'syscall' in error;
+
+/** Sets the mode of a file or folder; file systems without modes are left alone. */
+export const keepPrivate = (path: string, mode: 0o600 | 0o700): void => {
+  try {
+    chmodSync(path, mode);
+  } catch (error) {
+    if (!['EPERM', 'ENOTSUP', 'EROFS'].includes(String((error as NodeJS.ErrnoException).code))) throw error;
+  }
+};
+
+/** Removes the files of a folder, which may not be there, that are older than so many milliseconds, or spent by their names. */
+export const sweepFolder = async (folder: string, maxAgeMs: number, isSpent = (_name: string): boolean => false) => {
+  for (const name of await readdir(folder).catch(() => [])) {
+    const path = join(folder, name);
+    const facts = await stat(path).catch(() => null); // another process has just removed it
+    const isOld = facts !== null && Date.now() - facts.mtimeMs > maxAgeMs;
+    if (isOld || isSpent(name)) await rm(path, { force: true });
+  }
+};
+
+/** Removes what attempts under a label left in a folder, and what is older than a day. */
+export const sweepAttempts = (folder: string, label: string): Promise<void> =>
+  sweepFolder(folder, 24 * 3600 * 1000, (name) => name.startsWith(`${label}.`));
