@@ -1,8 +1,7 @@
 // Reads the body of a node under the `spec` profile: both styles of spec 4.5 and 4.6, everything checked.
 import { escapeHtml } from '../../util/html.ts';
 import { defined } from '../../util/json.ts';
-import { may, mayEdit, mayRead, mayUseFile } from '../access.ts';
-import { em, Refusal } from '../refusal.ts';
+import { em, may, mayEdit, mayRead, mayUseFile, Refusal } from '../refusal.ts';
 import type { CoreChanges, Field, FieldChanges, NodeReader, ReadContext } from './fields.ts';
 import { FieldFault, idOf, type RawItem, readItem, textOf } from './items.ts';
 import { isTextFormat, safeText } from './safe-text.ts';

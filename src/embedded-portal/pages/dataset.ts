@@ -1,11 +1,11 @@
 // The page of a dataset: description, facts, resources.
 import { frequencies } from '../../dataset-api/values.ts';
 import { type Html, html, momentHtml, type Part, sizeWords } from '../../util/html.ts';
-import { mayRead } from '../access.ts';
 import type { Answer } from '../answer.ts';
 import { licenseName } from '../content/fields.ts';
 import { textOf } from '../content/items.ts';
 import type { Call } from '../portal.ts';
+import { mayRead } from '../refusal.ts';
 import type { LinkedRow, StoredNode } from '../store/nodes.ts';
 import {
   type Fact,

@@ -3,12 +3,12 @@ import { createHash } from 'node:crypto';
 import { paths } from '../../dataset-api/paths.ts';
 import { documentHtml, type Html, html, type Part, trusted, unescapeHtml } from '../../util/html.ts';
 import { plotStyle } from '../../util/plot.ts';
-import { mayRead } from '../access.ts';
 import type { Answer } from '../answer.ts';
 import { textOf } from '../content/items.ts';
 import { safeText } from '../content/safe-text.ts';
 import { publicPath, termsOf } from '../content/view.ts';
 import type { Call, Portal } from '../portal.ts';
+import { mayRead } from '../refusal.ts';
 import type { ListedRow, StoredNode } from '../store/nodes.ts';
 
 /** True when the portal has that operation of a resource: a page names no address that is not there. */

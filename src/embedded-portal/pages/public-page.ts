@@ -2,10 +2,10 @@
 import { type Html, html, momentHtml } from '../../util/html.ts';
 import { decodedPart } from '../../util/http.ts';
 import { plural } from '../../util/plural.ts';
-import { mayRead } from '../access.ts';
 import type { Answer } from '../answer.ts';
 import { publicPath } from '../content/view.ts';
 import type { Call, Portal, SiteHandler } from '../portal.ts';
+import { mayRead } from '../refusal.ts';
 import type { DatasetRow, StoredNode } from '../store/nodes.ts';
 import { datasetAnswer } from './dataset.ts';
 import { formattedHtml, itemHtml, pageAnswer, shortened, titleText } from './layout.ts';

@@ -1,9 +1,8 @@
 // The datastore resource: status, import, drop, delete, configuration (spec 4.9 to 4.11).
 import { isObject } from '../../util/json.ts';
-import { demand, may, mayEdit } from '../access.ts';
 import { textOf } from '../content/items.ts';
 import type { Call, Operation, PortalDatastore, Resource } from '../portal.ts';
-import { Refusal } from '../refusal.ts';
+import { demand, may, mayEdit, Refusal } from '../refusal.ts';
 import { needNode } from './node.ts';
 
 const nidOf = (call: Call): string => String(needNode(call).nid);

@@ -1,8 +1,9 @@
 // The file resource: what the `uri` of an attach answers (spec 2.6), and the bytes at their public address.
-import { demand, mayReadFile } from '../access.ts';
+
 import type { Answer } from '../answer.ts';
 import { fileUrl } from '../content/view.ts';
 import { type Call, needById, type Portal, type Resource, type Result } from '../portal.ts';
+import { demand, mayReadFile } from '../refusal.ts';
 import type { StoredFile } from '../store/files.ts';
 
 const needFile = (call: Call): StoredFile =>

@@ -3,10 +3,9 @@ import type { SQLInputValue } from 'node:sqlite';
 import { maxPageSize } from '../../dataset-api/paths.ts';
 import { escapeHtml } from '../../util/html.ts';
 import { isObject, recordOf } from '../../util/json.ts';
-import { may } from '../access.ts';
 import { nodeProperties } from '../content/view.ts';
 import type { Call } from '../portal.ts';
-import { Refusal } from '../refusal.ts';
+import { may, Refusal } from '../refusal.ts';
 import { type NodeColumn, nodeColumns, type StoredNode } from '../store/nodes.ts';
 
 /** What the service says of a list query that cannot be. */

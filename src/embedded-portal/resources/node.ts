@@ -2,13 +2,12 @@
 import { paths } from '../../dataset-api/paths.ts';
 import { escapeHtml } from '../../util/html.ts';
 import { isObject } from '../../util/json.ts';
-import { demand, may, mayEdit, mayRead } from '../access.ts';
 import { isNodeType, type NodeChanges, type ReadContext } from '../content/fields.ts';
 import { renderTexts } from '../content/long-texts.ts';
 import { type Copies, createNode, deleteNode, updateNode } from '../content/save.ts';
 import { viewNode } from '../content/view.ts';
 import { type Call, needById, type Resource, type Result } from '../portal.ts';
-import { accessDenied, Refusal } from '../refusal.ts';
+import { accessDenied, demand, may, mayEdit, mayRead, Refusal } from '../refusal.ts';
 import type { NodeType, StoredNode } from '../store/nodes.ts';
 import { attachFile, removeBytes } from './attach.ts';
 import { listNodes } from './node-list.ts';

@@ -1,7 +1,6 @@
 // The search in the rows of datastores, beside the service: one in a query string, or several by name in a body.
 import { escapeHtml } from '../../util/html.ts';
 import { parsedJson, recordOf } from '../../util/json.ts';
-import { may, mayRead } from '../access.ts';
 import { formatError } from '../answer.ts';
 import { readRaw } from '../body.ts';
 import { textOf } from '../content/items.ts';
@@ -9,7 +8,7 @@ import { type AnswerBudget, answerLength, demandKnown, searchRefused } from '../
 import { contentTypeOf, isFormatName } from '../media/formats.ts';
 import type { Value } from '../media/value.ts';
 import type { Call, SiteHandler } from '../portal.ts';
-import { Refusal } from '../refusal.ts';
+import { may, mayRead, Refusal } from '../refusal.ts';
 
 /** Makes the value of one search; throws a Refusal in the recorded shape of such errors. */
 export type Search = (call: Call, query: Record<string, unknown>, budget: AnswerBudget) => Promise<unknown>;

@@ -1,10 +1,10 @@
 // What every portal has outside the service: session token, health, old addresses, files, maintenance, the 404 page.
 import { escapeHtml } from '../../util/html.ts';
 import { decodedPart } from '../../util/http.ts';
-import { demand, may, mayReadFile } from '../access.ts';
 import { type Answer, redirectTo } from '../answer.ts';
 import { filesPath } from '../content/view.ts';
 import type { Call, SiteHandler } from '../portal.ts';
+import { demand, may, mayReadFile } from '../refusal.ts';
 import type { StoredFile } from '../store/files.ts';
 import { fileAnswer } from './file.ts';
 import { deletedCookie, tokenOf } from './user.ts';

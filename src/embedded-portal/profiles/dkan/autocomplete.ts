@@ -1,10 +1,10 @@
 // Look-ups by name that deployed portals have for their forms: terms, vocabularies and nodes, with their numbers.
 import { escapeHtml } from '../../../util/html.ts';
 import { decodedPart } from '../../../util/http.ts';
-import { mayRead } from '../../access.ts';
 import type { Answer } from '../../answer.ts';
 import { vocabularyIds } from '../../content/items.ts';
 import type { Call, SiteHandler } from '../../portal.ts';
+import { mayRead } from '../../refusal.ts';
 import { answerOf } from '../../resources/catalogue.ts';
 
 interface Entity {

@@ -1,10 +1,9 @@
 // Reads a body as the editing form does: release C for all types, A and B for groups and pages (recorded behaviour 8a, 9, 10).
 import { defined, isObject, recordOf } from '../../../util/json.ts';
-import { may } from '../../access.ts';
 import type { CoreChanges, FieldChanges, NodeReader, ReadContext } from '../../content/fields.ts';
 import { stored, textOf, tidOf } from '../../content/items.ts';
 import { formRefusal, titleError } from '../../content/spec-input.ts';
-import { em } from '../../refusal.ts';
+import { em, may } from '../../refusal.ts';
 import { titleFault } from './faults.ts';
 import { rowsOf, scalarsOf, seenBy } from './form-widgets.ts';
 

@@ -1,9 +1,8 @@
 // The node index of deployed servers (recorded behaviour 6): columns, comparisons, pages, the database's words for faults.
 import { maxPageSize } from '../../../dataset-api/paths.ts';
 import { isObject, recordOf } from '../../../util/json.ts';
-import { may } from '../../access.ts';
 import type { Call } from '../../portal.ts';
-import { Refusal } from '../../refusal.ts';
+import { may, Refusal } from '../../refusal.ts';
 import {
   type Clause,
   columnNamed,

@@ -1,11 +1,10 @@
 // The operations of deployed servers, as wrappers of those of the specification.
 import { isObject } from '../../../util/json.ts';
-import { may } from '../../access.ts';
 import { textOf } from '../../content/items.ts';
 import { type Copies, renewDatasets } from '../../content/save.ts';
 import { publicPath } from '../../content/view.ts';
 import type { Call, Operation, Resource, Result } from '../../portal.ts';
-import { Refusal } from '../../refusal.ts';
+import { may, Refusal } from '../../refusal.ts';
 import { keyOf, needField, refusesFilled, removeBytes, tooManyFiles } from '../../resources/attach.ts';
 import { datastoreResource, otherManager } from '../../resources/datastore.ts';
 import { needNode, nodeBody, nodeResource } from '../../resources/node.ts';
