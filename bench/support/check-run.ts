@@ -4,7 +4,7 @@
 import { createReadStream } from 'node:fs';
 import Papa from 'papaparse';
 import { importFile } from '../../src/embedded-portal/datastore/import-worker.ts';
-import { mostExamples } from '../../src/model/row-changes.ts';
+import { mostExamples } from '../../src/model/table-history.ts';
 import { rowChanges } from '../../src/tables/changes/changes.ts';
 import { inspectTable } from '../../src/tables/check.ts';
 import { defaultRowBytes, rfc4180 } from '../../src/tables/scan/dialect.ts';

@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import { UsageError, unreadable } from '../model/errors.ts';
 import { type PlanFile, planFileSchema } from '../model/plan-file.ts';
 import type { Target } from '../model/redis-keys.ts';
-import { changesText } from '../model/row-changes.ts';
+import { changesText } from '../model/table-history.ts';
 import type { ResourceWish } from '../model/wish.ts';
 import { driftedFields, editOf } from '../pipeline/compare/node.ts';
 import { listNodes, observe } from '../pipeline/compare/observe.ts';

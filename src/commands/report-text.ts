@@ -3,7 +3,7 @@ import { fateOf, fatesText, heldBy, isHeldBack } from '../model/item-state.ts';
 import { parentKey } from '../model/key.ts';
 import type { IndexedEntry } from '../model/ledger-entry.ts';
 import { isSuccess, type ReportItem, type StoredReport } from '../model/report.ts';
-import { changesText, type RowChanges } from '../model/row-changes.ts';
+import { changesText, type RowChanges } from '../model/table-history.ts';
 import type { Runtime } from '../service/runtime.ts';
 import { summaryOf } from '../state/report-lines.ts';
 import { byName } from '../util/natural.ts';

@@ -3,8 +3,7 @@ import { z } from 'zod';
 import { itemKinds } from './key.ts';
 import { removalModes } from './policy.ts';
 import { reasonSchema, rejectedRowsSchema } from './report.ts';
-import { rowChangesSchema } from './row-changes.ts';
-import { liveVersionSchema } from './table-history.ts';
+import { liveVersionSchema, rowChangesSchema } from './table-history.ts';
 import { nodeFieldsSchema } from './wish.ts';
 
 /** Identity of a local file as last read: equal facts mean equal bytes, see `sources/drop/fingerprint.ts`. */

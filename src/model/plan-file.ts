@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { itemKinds } from './key.ts';
 import { removalModes } from './policy.ts';
 import { reasonSchema } from './report.ts';
-import { rowChangesSchema } from './row-changes.ts';
+import { rowChangesSchema } from './table-history.ts';
 
 /** What a plan can ask of an item. `fetch` fetches a file and sends it if it has changed; `verify` only reads. */
 const plannedActions = ['create', 'update', 'fetch', 'attach', 'import', 'verify', ...removalModes] as const;

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { lineOfFile } from '../util/file-line.ts';
 import { itemKinds, kindOfKey } from './key.ts';
 import { exportedFiles } from './policy.ts';
-import { rowChangesSchema } from './row-changes.ts';
+import { rowChangesSchema } from './table-history.ts';
 
 export const itemActions = [
   'created',

@@ -4,7 +4,7 @@ import { itemFates, stateWords } from './item-state.ts';
 import { itemKinds } from './key.ts';
 import { removalModes } from './policy.ts';
 import { reasonSchema, rejectedRowsSchema } from './report.ts';
-import { rowChangesSchema } from './row-changes.ts';
+import { rowChangesSchema } from './table-history.ts';
 
 /** Unix milliseconds as ISO 8601, UTC. */
 const time = z

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { type ErrorCode, errorCodes } from '../model/errors.ts';
 import { targetName } from '../model/redis-keys.ts';
 import { dropAgain, type Reason, type StoredReport } from '../model/report.ts';
-import { countsText, type RowChanges, rowCountsSchema } from '../model/row-changes.ts';
+import { countsText, type RowChanges, rowCountsSchema } from '../model/table-history.ts';
 import { defined } from '../util/json.ts';
 import { plural } from '../util/plural.ts';
 

@@ -1,7 +1,7 @@
 // Reports as files for other programs and people: JSON, CSV, a page.
 import { fateOf } from '../model/item-state.ts';
 import { type ReportItem, reasonText, type StoredReport } from '../model/report.ts';
-import { changesText, countsText } from '../model/row-changes.ts';
+import { changesText, countsText } from '../model/table-history.ts';
 import { html, type Part, reportPage, reportTable } from '../util/html.ts';
 import { countText, plural } from '../util/plural.ts';
 

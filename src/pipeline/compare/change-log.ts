@@ -1,6 +1,5 @@
 // The lines of a change log: each version of a table of the dataset, and the rows that changed with it. Pure.
-import { countsText, type RowChanges } from '../../model/row-changes.ts';
-import type { TableVersion } from '../../model/table-history.ts';
+import { countsText, type RowChanges, type TableVersion } from '../../model/table-history.ts';
 
 export const logColumns = ['version', 'time', 'table', 'key', 'what', 'column', 'old', 'new'] as const;
 

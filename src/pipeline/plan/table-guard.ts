@@ -1,10 +1,11 @@
 // The guard of a table: compares a new version with the live ones and lists changes beyond the limits. Pure.
 import { portalColumnName } from '../../dataset-api/names.ts';
-import { countsText, type RowChanges } from '../../model/row-changes.ts';
 import {
   type CheckedTable,
+  countsText,
   keptColumns,
   type LiveVersion,
+  type RowChanges,
   type TableColumn,
   type TableGuard,
   type TableVersion,

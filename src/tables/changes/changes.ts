@@ -1,6 +1,6 @@
 // What changed between two versions of a table, row by row, found in a worker thread. Both are read as streams, the old one
 // once more where examples of its rows are shown.
-import type { RowChanges } from '../../model/row-changes.ts';
+import type { RowChanges } from '../../model/table-history.ts';
 import type { Cancellable } from '../../util/worker-pool.ts';
 import { has } from '../scan/byte-class.ts';
 import type { CellScanner } from '../scan/cell-scanner.ts';

@@ -1,7 +1,6 @@
 // The versions of the tables of an item as a feed (Atom, RFC 4287), newest first.
 import type { LedgerEntry } from '../../model/ledger-entry.ts';
-import { countsText } from '../../model/row-changes.ts';
-import { keptVersions, type TableVersion } from '../../model/table-history.ts';
+import { countsText, keptVersions, type TableVersion } from '../../model/table-history.ts';
 import { html, sizeWords } from '../../util/html.ts';
 import { plural } from '../../util/plural.ts';
 import { itemPath } from './layout.ts';

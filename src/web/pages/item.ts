@@ -3,9 +3,8 @@ import { canRetry, isGuarded, itemStateOf, stateWords } from '../../model/item-s
 import { kindOfKey, parentKey } from '../../model/key.ts';
 import { type LedgerEntry, warningsOf } from '../../model/ledger-entry.ts';
 import { targetName } from '../../model/redis-keys.ts';
-import { changesText, countsText, type RowChanges } from '../../model/row-changes.ts';
 import { stepLine } from '../../model/step-words.ts';
-import type { TableVersion } from '../../model/table-history.ts';
+import { changesText, countsText, type RowChanges, type TableVersion } from '../../model/table-history.ts';
 import type { ItemView, KnownEntry } from '../../service/items.ts';
 import type { OverviewView, RunningJob } from '../../service/overview.ts';
 import { type Html, html, momentHtml, type Part, sizeWords } from '../../util/html.ts';

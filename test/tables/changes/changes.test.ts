@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { changesText, mostExamples, type RowChanges } from '../../../src/model/row-changes.ts';
+import { changesText, mostExamples, type RowChanges } from '../../../src/model/table-history.ts';
 import { rowChanges } from '../../../src/tables/changes/changes.ts';
 import { encoderOf } from '../../../src/tables/scan/encodings.ts';
 import { tempDir } from '../../support/temp-dir.ts';

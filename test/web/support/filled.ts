@@ -11,9 +11,7 @@ import {
   type ReportItem,
   reportItem,
 } from '../../../src/model/report.ts';
-import type { RowChanges } from '../../../src/model/row-changes.ts';
-import type { LiveVersion } from '../../../src/model/table-history.ts';
-import { withFormer } from '../../../src/model/table-history.ts';
+import { type LiveVersion, type RowChanges, withFormer } from '../../../src/model/table-history.ts';
 import { syncSchedules } from '../../../src/queue/schedules.ts';
 import type { Runtime } from '../../../src/service/runtime.ts';
 import { expectedOf } from '../../../src/state/deadlines.ts';
