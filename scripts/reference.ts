@@ -3,7 +3,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Command } from 'commander';
-import { exitCodeOfError } from '../src/commands/exit.ts';
+import { exitCodeOfError } from '../src/commands/io.ts';
 import { createProgram } from '../src/commands/program.ts';
 import * as errors from '../src/model/errors.ts';
 import { answers, outcomes } from '../src/portal-client/answers.ts';

@@ -2,8 +2,7 @@
 // argv -> command -> exit code.
 import { setFlagsFromString } from 'node:v8';
 import { hasColours } from './commands/colour.ts';
-import { boundProcess, workingFolder } from './commands/exit.ts';
-import { type Io, warn } from './commands/io.ts';
+import { boundProcess, type Io, warn, workingFolder } from './commands/io.ts';
 import { runProgram } from './commands/program.ts';
 import { TerminalLine } from './commands/terminal-line.ts';
 import { keepCompiled } from './util/installation.ts';

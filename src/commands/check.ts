@@ -14,8 +14,7 @@ import { checkFile, checkSource, faultsOf, newFinding } from './check-file.ts';
 import { type CheckContext, type FileFinding, fileLines, htmlOfFiles, htmlOfFix } from './check-finding.ts';
 import { type PortalFinding, portalLines, probePortal } from './check-portal.ts';
 import { type CommandDeclarations, commonOptions } from './declaration.ts';
-import { exitCodes } from './exit.ts';
-import { type CommonOptions, type Io, say, sayText } from './io.ts';
+import { type CommonOptions, exitCodes, type Io, say, sayText } from './io.ts';
 import { configOf, oneOffLog } from './session.ts';
 import { lines } from './text.ts';
 

@@ -13,8 +13,7 @@ import { loadManifest } from '../sources/manifest/load.ts';
 import { makeFolder } from '../util/files.ts';
 import { plural } from '../util/plural.ts';
 import type { CommandDeclarations } from './declaration.ts';
-import { exitCodes } from './exit.ts';
-import { type Io, say, stopped, warn } from './io.ts';
+import { exitCodes, type Io, say, stopped, warn } from './io.ts';
 import { publish } from './publish.ts';
 import { aligned, reasonLines } from './text.ts';
 

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { type ErrorCode, errorCodes, isErrorCode, retriedCodes, UsageError } from '../model/errors.ts';
 import { outcomeOf } from '../model/item-state.ts';
 import { didYouMean } from '../model/yaml/nearest.ts';
-import { exitCodeOfCode, exitCodes } from './exit.ts';
+import { exitCodeOfCode, exitCodes } from './io.ts';
 import { lines } from './text.ts';
 
 export const helpTopics = ['manifest', 'config'] as const;

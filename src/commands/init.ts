@@ -10,7 +10,6 @@ import { isDropManifest } from '../sources/manifest/schema.ts';
 import { makeFolder } from '../util/files.ts';
 import { type PortalFinding, portalLines, probePortal } from './check-portal.ts';
 import { type CommandDeclarations, commonOptions } from './declaration.ts';
-import { exitCodes } from './exit.ts';
 import {
   type ChosenPortal,
   configPath,
@@ -20,7 +19,7 @@ import {
   schemaFiles,
   settingsFiles,
 } from './init-files.ts';
-import { type CommonOptions, type Io, print, say, unwritable } from './io.ts';
+import { type CommonOptions, exitCodes, type Io, print, say, unwritable } from './io.ts';
 import { canPrompt, Prompt } from './prompt.ts';
 import { oneOffLog } from './session.ts';
 import { lines, shellWord } from './text.ts';

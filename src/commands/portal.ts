@@ -14,8 +14,7 @@ import { createLog } from '../model/log.ts';
 import { embeddedPortal, serverSettings } from '../service/portal-access.ts';
 import { plural } from '../util/plural.ts';
 import { type CommandDeclarations, jsonOption, parsePort, placeOptions, type Subcommand } from './declaration.ts';
-import { exitCodes } from './exit.ts';
-import { type CommonOptions, type Io, print, say, stopped, warn } from './io.ts';
+import { type CommonOptions, exitCodes, type Io, print, say, stopped, warn } from './io.ts';
 import { configOf } from './session.ts';
 
 type PortalChoice = Pick<CommonOptions, 'config' | 'state' | 'portal'> & { data?: string };

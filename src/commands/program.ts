@@ -11,9 +11,18 @@ import {
   type Parameter,
   placeOptions,
 } from './declaration.ts';
-import { errorJson, errorText, exitCodeOfError, exitCodes } from './exit.ts';
 import { helpText, helpTopics } from './help-topics.ts';
-import { type CommonOptions, type Io, say, sayText, warn } from './io.ts';
+import {
+  type CommonOptions,
+  errorJson,
+  errorText,
+  exitCodeOfError,
+  exitCodes,
+  type Io,
+  say,
+  sayText,
+  warn,
+} from './io.ts';
 
 type Listed = [usage: string, description: string, load: () => Promise<{ commands: CommandDeclarations }>];
 

@@ -8,8 +8,7 @@ import type { Runtime } from '../service/runtime.ts';
 import { BoundedMap } from '../util/bounded-map.ts';
 import { plural } from '../util/plural.ts';
 import { spanText } from '../util/quantity.ts';
-import { exitCodes } from './exit.ts';
-import { type CommonOptions, fittingLines, type Io, type Printed, print } from './io.ts';
+import { type CommonOptions, exitCodes, fittingLines, type Io, type Printed, print } from './io.ts';
 
 /** A step gets a line of its own once it lasts so long, milliseconds; so many do. Else so many keys are named. */
 const [longMs, mostLines, mostKeys] = [2000, 4, 3];

@@ -12,8 +12,7 @@ import { loadManifest, perPortal } from '../sources/manifest/load.ts';
 import { isDropManifest, type Manifest } from '../sources/manifest/schema.ts';
 import { plural, tally } from '../util/plural.ts';
 import { type CommandDeclarations, commonOptions } from './declaration.ts';
-import { exitCodes } from './exit.ts';
-import { type CommonOptions, type Io, type Printed, print } from './io.ts';
+import { type CommonOptions, exitCodes, type Io, type Printed, print } from './io.ts';
 import { configOf, withRuntime } from './session.ts';
 import { lines } from './text.ts';
 

@@ -4,8 +4,7 @@ import { loadConfig } from '../config/load.ts';
 import { createLog, type Log } from '../model/log.ts';
 import type { RuntimeOptions } from '../service/connections.ts';
 import type { Runtime } from '../service/runtime.ts';
-import { exitCodes } from './exit.ts';
-import { type CommonOptions, type Io, warn } from './io.ts';
+import { type CommonOptions, exitCodes, type Io, warn } from './io.ts';
 
 export const configOf = (
   { config: file, state: stateDir, portal, isReadOnly }: CommonOptions & { isReadOnly?: boolean },

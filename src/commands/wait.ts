@@ -8,8 +8,7 @@ import type { RequestedRun } from '../service/actions.ts';
 import { reportFormats } from '../service/report-formats.ts';
 import type { Runtime } from '../service/runtime.ts';
 import { plural } from '../util/plural.ts';
-import { exitCodeOfReports, exitCodes } from './exit.ts';
-import { type CommonOptions, type Io, type Printed, print, say, sayAll } from './io.ts';
+import { type CommonOptions, exitCodeOfReports, exitCodes, type Io, type Printed, print, say, sayAll } from './io.ts';
 import { progressOf } from './progress.ts';
 import { reportLines } from './report-text.ts';
 

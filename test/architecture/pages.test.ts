@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { commandHelp, madePages, programHelp } from '../../scripts/reference.ts';
-import { exitCodes } from '../../src/commands/exit.ts';
+import { exitCodes } from '../../src/commands/io.ts';
 import { configFileSchema } from '../../src/config/schema.ts';
 import { errorCodes } from '../../src/model/errors.ts';
 import { checkDocument } from '../../src/model/yaml/check.ts';

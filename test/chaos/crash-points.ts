@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { exitCodes } from '../../src/commands/exit.ts';
+import { exitCodes } from '../../src/commands/io.ts';
 import { randomOf } from '../support/random.ts';
 import type { Sluice } from '../support/sluice-process.ts';
 import type { CrashMode } from './support/crash-mode.ts';

@@ -4,7 +4,7 @@ import { connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { exitCodeOfError, exitCodeOfReports } from '../../src/commands/exit.ts';
+import { exitCodeOfError, exitCodeOfReports } from '../../src/commands/io.ts';
 import {
   HeldError,
   InterruptedError,
