@@ -6,7 +6,7 @@ import { Redis } from 'ioredis';
 import { plainRequest, type RunRequest } from '../src/model/job.ts';
 import { createLog } from '../src/model/log.ts';
 import { redisKeys } from '../src/model/redis-keys.ts';
-import { advancerOf } from '../src/queue/advancer.ts';
+import { advancerOf } from '../src/queue/advance.ts';
 import { stopWatch } from '../src/queue/cancel.ts';
 import { exclusiveIn } from '../src/queue/exclusive.ts';
 import { runGate } from '../src/queue/gate.ts';

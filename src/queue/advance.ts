@@ -1,5 +1,14 @@
-// What a run needs next, decided from where it stands: adds jobs, goes to the next phase, ends it, or nothing.
-import type { RunStand, StuckRun } from '../state/run-phase.ts';
+// Advances runs: what one needs next, decided from where it stands alone; and the jobs of what is open, added phase by phase.
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import { CancelledError, JobsStuckError, reasonOf } from '../model/errors.ts';
+import { cancelledHint, closeId, type ItemData, jobIdOf, plainRequest, type RunRequest } from '../model/job.ts';
+import type { Reason } from '../model/report.ts';
+import { firstGroup, type OpenKey, type Phase, type RunStand, type StuckRun } from '../state/run-phase.ts';
+import type { Runs } from '../state/runs.ts';
+import { eachAtOnce } from '../util/concurrency.ts';
+import type { RunGate } from './gate.ts';
+import type { Queues } from './queues.ts';
 
 export interface RunState extends RunStand {
   /** The job that plans the run, or closes it, as the queue knows it; null where nobody looked. */
@@ -40,3 +49,150 @@ const beforePlan = ({ job }: RunState): Step => {
 };
 
 const nothing = (why: string): Step => ({ do: 'nothing', why });
+
+/** Jobs that one call adds or removes. */
+const atOnce = 100;
+
+/** How often it is looked whether a worker has ended a job, milliseconds. */
+const pollMs = 100;
+
+export type Advancer = ReturnType<typeof advancerOf>;
+
+/** Takes runs from one step to the next. Every process may do so at any time, also twice. */
+export const advancerOf = (queues: Queues, gate: RunGate, runs: Runs) => {
+  const { phases } = runs;
+
+  const addJob = async (runId: string, what: 'begin' | 'close'): Promise<void> => {
+    const [kind, id] = what === 'begin' ? (['run', runId] as const) : (['close', closeId(runId)] as const);
+    const target = await runs.target(runId);
+    const request = (await runs.request(runId)) ?? (target && { ...target, ...lost });
+    if (request) await queues.runs.add(kind, { kind, runId, ...request }, queues.runOptions(id));
+  };
+
+  const openGate = async (runId: string): Promise<void> => {
+    const target = await runs.target(runId);
+    if (target) await gate.close(target, runId);
+  };
+
+  const addJobs = async (runId: string, request: RunRequest, open: OpenKey[]): Promise<void> => {
+    const priority = await runs.priority(runId);
+    const jobs = jobsOf(runId, request, open).map((data) => ({
+      name: data.kind,
+      data,
+      opts: queues.itemOptions(jobIdOf(data), priority),
+    }));
+    for (let at = 0; at < jobs.length; at += atOnce)
+      await queues.portal(request.portal).addBulk(jobs.slice(at, at + atOnce));
+  };
+
+  /** Removes jobs that no worker has; returns the others. */
+  const remove = async (portal: string, ids: string[]): Promise<string[]> => {
+    const queue = queues.portal(portal);
+    const removed = await eachAtOnce(ids, atOnce, (id) => queue.remove(id, { removeChildren: false }));
+    return ids.filter((_, index) => removed[index] === 0);
+  };
+
+  /** Adds jobs until the window is full. */
+  const add = async (runId: string, request: RunRequest): Promise<void> => {
+    const { inQueue } = await phases.stand(runId);
+    const open = await phases.open(runId, await phases.added(runId), Math.max(0, mostOpen - inQueue));
+    const last = open.at(-1);
+    if (!last) return;
+    await addJobs(runId, request, open);
+    await phases.addedTo(runId, last.number + 1);
+  };
+
+  /** Adds the jobs of open keys whether the queue has them or not; what is left of them there goes first. */
+  const addAgain = async (runId: string, request: RunRequest): Promise<void> => {
+    const open = await phases.open(runId, 0, mostOpen);
+    await remove(request.portal, idsOf(runId, request, open));
+    await addJobs(runId, request, open);
+  };
+
+  /** Takes a step that was decided on in a phase; true where another one may follow it at once. */
+  const take = async (runId: string, step: Step, phase: Phase): Promise<boolean> => {
+    if (step.do === 'nothing') return false;
+    if (step.do === 'go on') {
+      await phases.goOn(runId);
+      return true;
+    }
+    const request = await runs.request(runId);
+    const end = endBy(step, runId, request);
+    if (end) {
+      await phases.halt(runId, end, phase);
+      return true;
+    }
+    if (step.do === 'begin' || step.do === 'close') await addJob(runId, step.do);
+    else if (step.do === 'open the gate') await openGate(runId);
+    else if (request) await (step.do === 'add' ? add(runId, request) : addAgain(runId, request));
+    return false;
+  };
+
+  return {
+    take,
+
+    /** Does what a run needs now, as far as its record shows; to be called when something of it has ended. */
+    advance: async (runId: string): Promise<void> => {
+      for (let isMoved = true; isMoved; ) {
+        const stand = await phases.stand(runId);
+        isMoved = await take(runId, nextStep({ ...stand, job: null, stuck: null }), stand.phase);
+      }
+    },
+
+    /**
+     * Takes the jobs of a run that ends early out of the queue, and waits for those that a worker has: from then on nobody
+     * else works on what is open. `onKept` is called with those, now and then.
+     */
+    takeOut: async (
+      runId: string,
+      signal: AbortSignal,
+      onKept: (portal: string, ids: string[]) => Promise<void>,
+    ): Promise<void> => {
+      while (['active', 'waiting', 'delayed'].includes(await queues.runs.getJobState(runId))) {
+        if ((await queues.runs.remove(runId)) === 1) break;
+        await sleep(pollMs, undefined, { signal });
+      }
+      const request = await runs.request(runId);
+      const added = (await phases.added(runId)) + mostOpen; // more may have been added just now
+      for (let from = 0; request !== null && from < added; ) {
+        const open = await phases.open(runId, from, mostOpen);
+        const last = open.at(-1);
+        if (!last) return;
+        for (let left = idsOf(runId, request, open); ; await sleep(pollMs, undefined, { signal })) {
+          left = await remove(request.portal, left);
+          if (left.length === 0) break;
+          await onKept(request.portal, left);
+        }
+        from = last.number + 1;
+      }
+    },
+  };
+};
+
+/** Why a step ends its run early; null where it does not. */
+const endBy = (step: Step, runId: string, request: RunRequest | null): Reason | null => {
+  if (step.do === 'cancel')
+    return reasonOf(new CancelledError(`run ${runId} was cancelled`, { hint: cancelledHint(request ?? {}) }));
+  if (step.do === 'halt') return stuck(step.why);
+  return step.do === 'begin' && request === null ? stuck('its request is invalid') : null;
+};
+
+const stuck = (why: string): Reason =>
+  reasonOf(new JobsStuckError(`the run could not continue: ${why}`, { hint: 'publish again; completed work is kept' }));
+
+/** The jobs that end these keys: one for each dataset, one for each group of tables. */
+const jobsOf = (runId: string, { manifest, portal, export: order }: RunRequest, open: OpenKey[]): ItemData[] => {
+  const jobs = new Map<number, ItemData>();
+  for (const { key, number } of open) {
+    const item = { runId, manifest, portal, key };
+    if (jobs.has(number)) continue;
+    if (number >= firstGroup) jobs.set(number, { kind: 'prove', ...item, group: number - firstGroup });
+    else jobs.set(number, order ? { kind: 'export', ...item, export: order } : { kind: 'dataset', ...item });
+  }
+  return [...jobs.values()];
+};
+
+const idsOf = (...of: Parameters<typeof jobsOf>): string[] => jobsOf(...of).map(jobIdOf);
+
+/** What stands for the request of a run that is not understood: it can only be closed. */
+const lost = { manifestPath: '', why: 'command', only: null, ...plainRequest } as const;

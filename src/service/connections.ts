@@ -9,7 +9,7 @@ import { type KnownTarget, type RedisKeys, redisKeys } from '../model/redis-keys
 import type { StoredReport } from '../model/report.ts';
 import { Notifier } from '../notify/notifier.ts';
 import { type Portal, type PortalHooks, type RequestKind, traitsSchema } from '../portal-client/client.ts';
-import { advancerOf } from '../queue/advancer.ts';
+import { advancerOf } from '../queue/advance.ts';
 import { runGate } from '../queue/gate.ts';
 import { liveWorkers, type PortalLimits, type PortalSilence } from '../queue/heartbeat.ts';
 import { noticeQueue } from '../queue/notices.ts';

@@ -3,7 +3,7 @@ import type { Job } from 'bullmq';
 import { expect, it } from 'vitest';
 import { closeId, plainRequest, type RunRequest } from '../../src/model/job.ts';
 import { redisKeys } from '../../src/model/redis-keys.ts';
-import { advancerOf } from '../../src/queue/advancer.ts';
+import { advancerOf } from '../../src/queue/advance.ts';
 import { runGate } from '../../src/queue/gate.ts';
 import { Queues } from '../../src/queue/queues.ts';
 import { tablesAGroup } from '../../src/state/run-phase.ts';

@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { closeId, itemId, plainRequest, type RunRequest } from '../../src/model/job.ts';
 import { createLog } from '../../src/model/log.ts';
 import { redisKeys, targetName } from '../../src/model/redis-keys.ts';
-import { advancerOf } from '../../src/queue/advancer.ts';
+import { advancerOf } from '../../src/queue/advance.ts';
 import { runGate } from '../../src/queue/gate.ts';
 import { portalPauses } from '../../src/queue/pause.ts';
 import { Queues } from '../../src/queue/queues.ts';

@@ -12,7 +12,7 @@ import { newEntry } from '../../../src/model/ledger-entry.ts';
 import { createLog } from '../../../src/model/log.ts';
 import { redisKeys } from '../../../src/model/redis-keys.ts';
 import type { Reason } from '../../../src/model/report.ts';
-import { advancerOf } from '../../../src/queue/advancer.ts';
+import { advancerOf } from '../../../src/queue/advance.ts';
 import { stopWatch } from '../../../src/queue/cancel.ts';
 import { exclusiveIn } from '../../../src/queue/exclusive.ts';
 import { runGate } from '../../../src/queue/gate.ts';
