@@ -10,10 +10,9 @@ import type { Runtime } from '../service/runtime.ts';
 import { limitConnections, serverOptions } from '../util/connections.ts';
 import { makeFolder } from '../util/files.ts';
 import { endConnectionsOnClose } from '../util/http.ts';
-import { Guesses } from './guesses.ts';
 import { healthPart, metricsPart, readyPart } from './monitoring.ts';
 import { pagesPart } from './pages/pages.ts';
-import type { WebContext, WebPart } from './part.ts';
+import { Guesses, type WebContext, type WebPart } from './part.ts';
 import { runsPart } from './runs.ts';
 
 const parts: readonly WebPart[] = [healthPart, readyPart, metricsPart, runsPart, pagesPart];

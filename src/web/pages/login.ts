@@ -6,7 +6,7 @@ import { BoundedMap } from '../../util/bounded-map.ts';
 import { clientAddress, isOwnOrigin } from '../../util/connections.ts';
 import { html } from '../../util/html.ts';
 import { isSameSecret } from '../../util/secrets.ts';
-import type { Guesses, Tried } from '../guesses.ts';
+import type { Guesses, Tried } from '../part.ts';
 import { formOf, type Page, parameterOf, type Session, send } from './layout.ts';
 
 const sessionMs = 12 * 3600 * 1000;
