@@ -2,8 +2,7 @@
 
 import type { Permission } from '../dataset-api/values.ts';
 import { escapeHtml } from '../util/html.ts';
-import type { StoredFile } from './store/files.ts';
-import type { StoredNode } from './store/nodes.ts';
+import type { StoredFile, StoredNode } from './store/nodes.ts';
 import type { Store } from './store/open.ts';
 import type { User } from './store/users.ts';
 

@@ -1,7 +1,6 @@
 // The fields of datasets and resources as data (spec 2.1-2.3; values: recorded 15), and what a body says of them.
 import { accessLevels, frequencies, licenses } from '../../dataset-api/values.ts';
-import type { StoredFile } from '../store/files.ts';
-import type { FieldItems, NodeType, StoredNode } from '../store/nodes.ts';
+import type { FieldItems, NodeType, StoredFile, StoredNode } from '../store/nodes.ts';
 import type { Store } from '../store/open.ts';
 import type { User } from '../store/users.ts';
 

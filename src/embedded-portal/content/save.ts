@@ -1,8 +1,7 @@
 // Creates, updates and deletes nodes: revisions, aliases, references kept in step, files. Everything here runs inside a write.
 import { randomUUID } from 'node:crypto';
 import { unknownNode } from '../refusal.ts';
-import type { StoredFile } from '../store/files.ts';
-import type { NodeType, StoredNode } from '../store/nodes.ts';
+import type { NodeType, StoredFile, StoredNode } from '../store/nodes.ts';
 import type { Store } from '../store/open.ts';
 import type { Field, FieldChanges, NodeChanges } from './fields.ts';
 import { aliasOf } from './public-names.ts';

@@ -1,6 +1,5 @@
 // Nodes as reads show them (spec 2.1-2.3; key order and constant parts as recorded for release B).
-import type { StoredFile } from '../store/files.ts';
-import type { StoredNode } from '../store/nodes.ts';
+import type { StoredFile, StoredNode } from '../store/nodes.ts';
 import type { Store } from '../store/open.ts';
 import type { Term } from '../store/terms.ts';
 import type { Field } from './fields.ts';

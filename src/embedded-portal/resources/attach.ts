@@ -6,8 +6,7 @@ import { textOf } from '../content/items.ts';
 import { fileTypeOf } from '../content/public-names.ts';
 import type { Call, Portal, Result } from '../portal.ts';
 import { Refusal } from '../refusal.ts';
-import type { StoredFile } from '../store/files.ts';
-import type { StoredNode } from '../store/nodes.ts';
+import type { StoredFile, StoredNode } from '../store/nodes.ts';
 import { inRace, noteFile, saveWith, touchedBy } from './node-saves.ts';
 
 /** Removes the bytes of files whose rows are gone; what fails is swept at the next start. */

@@ -8,8 +8,7 @@ import { fileUrl, publicPath, termsOf } from '../content/view.ts';
 import { escapeUnit } from '../media/value.ts';
 import type { Call } from '../portal.ts';
 import { Refusal } from '../refusal.ts';
-import type { StoredFile } from '../store/files.ts';
-import type { StoredNode } from '../store/nodes.ts';
+import type { StoredFile, StoredNode } from '../store/nodes.ts';
 import type { Term } from '../store/terms.ts';
 
 const encode = (value: unknown): string =>

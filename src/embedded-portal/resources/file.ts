@@ -4,7 +4,7 @@ import type { Answer } from '../answer.ts';
 import { fileUrl } from '../content/view.ts';
 import { type Call, needById, type Portal, type Resource, type Result } from '../portal.ts';
 import { demand, mayReadFile } from '../refusal.ts';
-import type { StoredFile } from '../store/files.ts';
+import type { StoredFile } from '../store/nodes.ts';
 
 const needFile = (call: Call): StoredFile =>
   needById(call, call.portal.store.files.byFid, (id) => `There is no file with ID ${id}.`);

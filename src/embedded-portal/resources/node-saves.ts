@@ -2,7 +2,7 @@
 import { nidIn } from '../content/items.ts';
 import { type Copies, copyNodes, refuseLost } from '../content/save.ts';
 import type { Call, Portal } from '../portal.ts';
-import type { StoredFile } from '../store/files.ts';
+import type { StoredFile } from '../store/nodes.ts';
 
 /** The nids in a reference field of a body, in whichever shape it was sent. */
 const nidsIn = (value: unknown): number[] => {

@@ -5,7 +5,7 @@ import { type Answer, redirectTo } from '../answer.ts';
 import { filesPath } from '../content/view.ts';
 import type { Call, SiteHandler } from '../portal.ts';
 import { demand, may, mayReadFile } from '../refusal.ts';
-import type { StoredFile } from '../store/files.ts';
+import type { StoredFile } from '../store/nodes.ts';
 import { fileAnswer } from './file.ts';
 import { deletedCookie, tokenOf } from './user.ts';
 
