@@ -17,7 +17,6 @@ import {
   reportItemSchema,
   type StoredReport,
 } from '../model/report.ts';
-import { type PlanWriter, planWriter } from './plan-writer.ts';
 import { fieldsOf, plainWriter, storedAs } from './redis/fields.ts';
 import {
   lineOf,
@@ -35,6 +34,8 @@ import {
   type DatasetWork,
   datasetWorkSchema,
   notBegun,
+  type PlanWriter,
+  planWriter,
   type ResourceWork,
   resourceWorkSchema,
   type SettledClaim,
