@@ -1,5 +1,4 @@
 // A request that is answered with an error (status, message, body), and who may do what with nodes and files (recorded behaviour 14).
-
 import type { Permission } from '../dataset-api/values.ts';
 import { escapeHtml } from '../util/html.ts';
 import type { StoredFile, StoredNode } from './store/nodes.ts';

@@ -1,5 +1,4 @@
 // Advances runs: what one needs next, decided from where it stands alone; and the jobs of what is open, added phase by phase.
-
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CancelledError, JobsStuckError, reasonOf } from '../model/errors.ts';
 import { cancelledHint, closeId, type ItemData, jobIdOf, plainRequest, type RunRequest } from '../model/job.ts';

@@ -1,5 +1,4 @@
 // What a run has to do: its plan, written piece by piece; what its jobs noted of items in progress; dropped files.
-
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import type { StateWrite, StateWriter } from '../model/lease.ts';
