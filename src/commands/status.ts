@@ -3,7 +3,7 @@ import { relative, resolve } from 'node:path';
 import type { z } from 'zod';
 import { NotFoundError } from '../model/errors.ts';
 import { heldBy, isGuarded, isHeldBack, itemStateOf } from '../model/item-state.ts';
-import { isBelow, resourceKey } from '../model/key.ts';
+import { isWithin, resourceKey } from '../model/key.ts';
 import { type LedgerEntry, warningsOf } from '../model/ledger-entry.ts';
 import { type KnownTarget, targetName } from '../model/redis-keys.ts';
 import { statusSchema } from '../model/status.ts';
@@ -105,7 +105,8 @@ const newerFiles = async (runtime: Runtime, what: string, path: string, found: K
   const asked = found.some(isGuarded) ? null : await waitingFile(inboxes, { what, path, items: found });
   if (asked) return [asked];
   const items = new Map(found.slice(0, shownInFull).map((entry) => [entry.key, entry]));
-  return (await Promise.all(items.values().map((item) => waitingFile(inboxes, item)))).filter((file) => file !== null);
+  const files = await Promise.all(items.values().map((item) => waitingFile(inboxes, item)));
+  return files.filter((file) => file !== null);
 };
 
 /** A key that is not published yet may be in a run, and an unknown file in a watched folder. */
@@ -136,7 +137,7 @@ const foundLines = (found: (KnownEntry & Shown)[], all: boolean): string[] =>
 /** By key, a dataset with its resources; by the path of a file; else by words of key, title or file name. */
 const find = async (runtime: Runtime, what: string, path: string): Promise<KnownEntry[]> => {
   const targets = await runtime.targets();
-  const byKey = await entriesWhere(runtime, targets, ({ key }) => key === what || isBelow(key, what), { start: what });
+  const byKey = await entriesWhere(runtime, targets, ({ key }) => isWithin(key, what), { start: what });
   if (byKey.length > 0) return byKey;
   const names = new Set([path, what]);
   const dropped = await keysOfDrop(runtime, path);

@@ -2,12 +2,13 @@
 import { CancelledError, NotFoundError, PausedError, reasonOf } from '../model/errors.ts';
 import { isGuarded } from '../model/item-state.ts';
 import type { RunRequest } from '../model/job.ts';
-import { isBelow } from '../model/key.ts';
+import { isWithin } from '../model/key.ts';
 import type { IndexedEntry } from '../model/ledger-entry.ts';
 import type { RemovalMode } from '../model/policy.ts';
 import type { KnownTarget, Target } from '../model/redis-keys.ts';
 import { isSuccess } from '../model/report.ts';
 import { didYouMean } from '../model/yaml/nearest.ts';
+import { mayHaveNode, ownersOf } from '../pipeline/plan/known-wish.ts';
 import type { EndedPause, Pause } from '../queue/pause.ts';
 import { putIntoInbox } from '../sources/drop/inbox.ts';
 import { inSpool } from '../sources/drop/spool.ts';
@@ -76,11 +77,13 @@ const failedKeys = async (runtime: Runtime, what: Retried): Promise<TargetKeys<s
 const keysWhere = async (
   { ledger }: Runtime,
   targets: KnownTarget[],
-  isMeant: (entry: IndexedEntry) => boolean,
+  isMeant: (entry: IndexedEntry, owners: ReturnType<typeof ownersOf>) => boolean,
 ): Promise<TargetKeys[]> => {
   const found: TargetKeys[] = [];
   for (const target of targets) {
-    const keys = [...(await ledger.index(target)).values()].filter(isMeant).map(({ key }) => key);
+    const entries = [...(await ledger.index(target)).values()];
+    const owners = ownersOf(entries);
+    const keys = entries.filter((entry) => isMeant(entry, owners)).map(({ key }) => key);
     if (keys.length > 0) found.push({ target, keys });
   }
   return found;
@@ -145,7 +148,7 @@ const decide = async (
   { key, how }: { key: string; how: 'release' | 'discard' },
   signal: AbortSignal,
 ): Promise<RequestedRun[]> => {
-  const isMeant = (entry: IndexedEntry): boolean => isGuarded(entry) && (entry.key === key || isBelow(entry.key, key));
+  const isMeant = (entry: IndexedEntry): boolean => isGuarded(entry) && isWithin(entry.key, key);
   const runs: RequestedRun[] = [];
   for (const { target, keys } of await keysWhere(runtime, await runtime.targetsOfKey(key), isMeant))
     runs.push(await runtime.requestRun(target, 'command', { decision: { keys, how }, only: keys }, signal));
@@ -161,9 +164,12 @@ export const remove = async (
   signal: AbortSignal,
 ): Promise<RequestedRun[]> => {
   const runs: RequestedRun[] = [];
-  const isMeant = (entry: IndexedEntry): boolean =>
-    (entry.key === key || isBelow(entry.key, key)) && (entry.nid ?? entry.pending) !== null;
-  for (const { target } of await keysWhere(runtime, await runtime.targetsOfKey(key), isMeant))
+  const targets = await keysWhere(
+    runtime,
+    await runtime.targetsOfKey(key),
+    (entry, owners) => isWithin(entry.key, key) && mayHaveNode(entry, owners),
+  );
+  for (const { target } of targets)
     runs.push(await runtime.requestRun(target, 'command', { remove: { key, how } }, signal));
   if (runs.length > 0) return runs;
   throw new NotFoundError(`no published key "${key}" is known`, { hint: await keysHint(runtime, key) });

@@ -3,7 +3,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { errorMessage, HeldError } from '../../model/errors.ts';
 import type { Handler, JobContext, RunData, RunRequest } from '../../model/job.ts';
-import { isBelow, parentKey } from '../../model/key.ts';
+import { isWithin, parentKey } from '../../model/key.ts';
 import type { IndexedEntry, LedgerEntry } from '../../model/ledger-entry.ts';
 import type { PlanFile, PlanFileItem } from '../../model/plan-file.ts';
 import type { Reason } from '../../model/report.ts';
@@ -14,7 +14,7 @@ import type { StoredPlans } from '../../state/stored-plans.ts';
 import { isStale } from '../../state/targets.ts';
 import { plural } from '../../util/plural.ts';
 import { listNodes, observe } from '../compare/observe.ts';
-import { ownersOf } from '../plan/known-wish.ts';
+import { mayHaveNode, ownersOf } from '../plan/known-wish.ts';
 import type { Removal } from '../plan/missing.ts';
 import type { PlannedDataset } from '../plan/plan.ts';
 import { flatten, type PlannedPage, TargetPlan, type TargetPlanOptions } from '../plan/target-plan.ts';
@@ -129,9 +129,10 @@ const forgetSpent = async (planning: Planning, { index, missing }: TargetPlan): 
   const named = gathered.wishes.keys;
   const isWhole = !isLimited && missing.unproven === null && gathered.skipped.length === 0;
   const owners = ownersOf(index.values());
-  const isSpent = ({ key, nid, pending, uuid, removed, syncedAt }: IndexedEntry): boolean =>
-    !(nid || (pending && !owners.has(uuid)) || named.has(key)) && // it may be there
-    (removed === null ? isWhole : Date.now() - syncedAt > runs.keepMs);
+  const isSpent = (entry: IndexedEntry): boolean => {
+    if (named.has(entry.key) || mayHaveNode(entry, owners)) return false;
+    return entry.removed === null ? isWhole : Date.now() - entry.syncedAt > runs.keepMs;
+  };
   const known = Map.groupBy(index.values(), isSpent);
   const needed = new Set(known.get(false)?.flatMap(({ key, uuid }) => [parentKey(key), uuid]));
   const targets = (await ledger.targets()).filter(({ manifest }) => manifest === request.manifest);
@@ -268,8 +269,7 @@ const planRemoval = async (
   await refuseOtherPortal(deps, request, entries, signal);
   const owners = ownersOf(entries.values());
   const removals = [...entries.values()]
-    .filter((entry) => entry.key === key || isBelow(entry.key, key))
-    .filter(({ nid, pending, uuid }) => nid !== null || (pending !== null && !owners.has(uuid)))
+    .filter((entry) => isWithin(entry.key, key) && mayHaveNode(entry, owners))
     .map((entry) => ({ key: entry.key, kind: entry.kind, how, entry }));
   const known = { entries, sources: new Map(), sent: new Map(), listed: null };
   const page = { wishes: [], datasets: [], removals, known, order: new Map() };

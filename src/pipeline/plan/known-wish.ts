@@ -2,7 +2,7 @@
 import { hash } from 'node:crypto';
 import { namedByBytes, namedWithEnding } from '../../dataset-api/file-types.ts';
 import { uuidOfKey } from '../../model/key.ts';
-import type { LedgerEntry, PortalFile } from '../../model/ledger-entry.ts';
+import type { IndexedEntry, LedgerEntry, PortalFile } from '../../model/ledger-entry.ts';
 import { isTabular } from '../../model/recipe/recipe.ts';
 import { type DatasetWish, type ResourceSource, type ResourceWish, sentName } from '../../model/wish.ts';
 import { recipeOf } from '../../sources/gather/dataset-wish.ts';
@@ -97,3 +97,9 @@ export const withSource = (wish: ResourceWish, source: ResourceSource): Resource
 /** Keys of all entries that have a node, by uuid. */
 export const ownersOf = (entries: Iterable<Pick<LedgerEntry, 'key' | 'uuid' | 'nid'>>): Map<string, string> =>
   new Map([...entries].filter(({ nid }) => nid !== null).map(({ uuid, key }) => [uuid, key]));
+
+/** True where something of an item may be on the portal: a node, or one that an interrupted create may have left. */
+export const mayHaveNode = (
+  { nid, pending, uuid }: Pick<IndexedEntry, 'nid' | 'pending' | 'uuid'>,
+  owners: ReturnType<typeof ownersOf>,
+): boolean => nid !== null || (pending !== null && !owners.has(uuid));
