@@ -23,7 +23,8 @@ export const knownWords = async (form: string, options: CommonOptions, io: Io): 
   if (!config.redis.url && !existsSync(config.stateDir)) return portals; // a Tab begins no state
   return withRuntime({ config, options, role: 'completion' }, io, async (runtime) => {
     const keys = kinds.includes('key') ? await knownKeys(runtime) : [];
-    return [...portals, ...keys.sort(), ...(kinds.includes('run') ? await runtime.runs.latest(20) : [])];
+    const runs = kinds.includes('run') ? await runtime.runs.latest(20) : [];
+    return [...portals, ...keys.sort(), ...runs];
   });
 };
 

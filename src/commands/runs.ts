@@ -35,7 +35,8 @@ export const runsCommand = async (options: CommonOptions & { limit?: number }, i
 export const latestRuns = async (runtime: Runtime, limit: number): Promise<RunStatus[]> => {
   const { portal } = runtime.config;
   const begun = await runtime.runs.latest(portal === null ? limit : limit * 20);
-  const asked = (await runtime.gate.all()).flatMap(([, { current, again }]) => [again?.id ?? [], current.id].flat());
+  const gates = await runtime.gate.all();
+  const asked = gates.flatMap(([, { current, again }]) => (again ? [again.id, current.id] : [current.id]));
   const runs = await Promise.all([...new Set([...asked, ...begun])].map((runId) => runStatus(runtime, runId)));
   const wanted = runs.filter(({ target }) => portal === null || target.endsWith(`@${portal}`));
   return wanted.sort((a, b) => (b.startedAt ?? Number.MAX_VALUE) - (a.startedAt ?? Number.MAX_VALUE)).slice(0, limit);

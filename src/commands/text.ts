@@ -29,8 +29,7 @@ export const aligned = (rows: readonly (readonly string[])[], right: readonly nu
 };
 
 export const reasonLines = (reason: Reason, indent: string): string[] => {
-  const { line, column } = reason;
-  const place = line === undefined ? '' : `line ${line}${column === undefined ? '' : `, column ${column}`}`;
+  const place = placeOf(reason);
   const faulty = faultyLine(reason);
   const [first = '', ...more] = reasonText(reason).split('\n');
   return lines(
@@ -40,6 +39,11 @@ export const reasonLines = (reason: Reason, indent: string): string[] => {
     hintLine(reason.hint, indent),
     hintLine(dropAgain(reason), indent),
   );
+};
+
+const placeOf = ({ line, column }: Reason): string => {
+  if (line === undefined) return '';
+  return column === undefined ? `line ${line}` : `line ${line}, column ${column}`;
 };
 
 export const restLine = (rest: number, where: string, indent = ''): Lines =>

@@ -31,7 +31,8 @@ export const runGate = (redis: Redis, keys: RedisKeys, queues: Queues, runs: Pic
 
   /** What holds the gate of each target, and what waits for it. */
   const all = async (): Promise<[Target, Gate][]> => {
-    return Object.entries(await redis.hgetall(keys.gates)).map(([name, text]) => [targetOfName(name), gateOf(text)]);
+    const gates = Object.entries(await redis.hgetall(keys.gates));
+    return gates.map(([name, text]) => [targetOfName(name), gateOf(text)]);
   };
 
   return {

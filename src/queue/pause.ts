@@ -147,7 +147,7 @@ const longestFailingMs = 8000;
 /** A worker that was killed while it looked keeps others from looking for so long at most, milliseconds. */
 const longestLookMs = 30_000;
 
-export interface BreakerParts {
+interface BreakerParts {
   redis: Redis;
   keys: RedisKeys;
   pauses: PortalPauses;

@@ -1,15 +1,18 @@
 // Watches paused portals: one of all workers probes a portal that is down, and resumes it once it answers.
 import { isOutage, PortalLoginError, PortalNotApiError, reasonOf } from '../model/errors.ts';
+import type { Log } from '../model/log.ts';
 import { repeat } from '../util/concurrency.ts';
-import type { BreakerParts, CircuitBreaker, EndedPause, Pause } from './pause.ts';
+import type { CircuitBreaker, EndedPause, Pause, PortalPauses } from './pause.ts';
 
-interface PortalWatchParts extends Pick<BreakerParts, 'pauses' | 'log'> {
+interface PortalWatchParts {
+  pauses: PortalPauses;
   breaker: CircuitBreaker;
   portals: string[];
   /** One cheap read of a portal; rejects as the portal client does. */
   probe: (portal: string, signal: AbortSignal) => Promise<void>;
   /** Called again and again, by every worker, with the pause and the last ended one; must be idempotent. */
   report: (portal: string, state: { pause: Pause | null; last: EndedPause | null }) => Promise<void>;
+  log: Log;
 }
 
 /** Checks every portal about once a second; `stop()` when done. */

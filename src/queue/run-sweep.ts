@@ -1,26 +1,32 @@
 // Looks at every open run now and then: advances those whose last job was killed, repairs or ends those that cannot move.
 import type { Job } from 'bullmq';
+import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { closeId } from '../model/job.ts';
-import { type Target, targetName } from '../model/redis-keys.ts';
+import type { Log } from '../model/log.ts';
+import { type RedisKeys, type Target, targetName } from '../model/redis-keys.ts';
 import { entriesOf, membersOf } from '../state/redis/fields.ts';
 import type { StuckRun } from '../state/run-phase.ts';
 import type { Runs } from '../state/runs.ts';
 import { repeat } from '../util/concurrency.ts';
 import { type Advancer, nextStep, type RunState, type Step } from './advance.ts';
 import type { Asked, RunGate } from './gate.ts';
-import type { BreakerParts } from './pause.ts';
+import type { PortalPauses } from './pause.ts';
 import type { Queues } from './queues.ts';
 
-interface RunSweepParts extends Pick<BreakerParts, 'redis' | 'keys' | 'pauses' | 'log'> {
+interface RunSweepParts {
+  redis: Redis;
+  keys: RedisKeys;
   queues: Queues;
   gate: RunGate;
   runs: Runs;
+  pauses: PortalPauses;
   advancer: Advancer;
   /** Portals that this process works for; the others' runs may wait for a worker. */
   portals: string[];
   /** How long a run may be without progress, milliseconds. */
   stuckMs: number;
+  log: Log;
 }
 
 /** A run whose gate was taken by a process that was killed before it added the job continues as soon. */
@@ -119,7 +125,8 @@ const silenceSchema = z.looseObject({ trace: z.looseObject({ at: z.number() }) }
 
 /** True for a job that a worker has had for long without a word. */
 export const isSilent = ({ processedOn = Date.now(), data }: Pick<Job, 'processedOn' | 'data'>): boolean => {
-  return Date.now() - Math.max(processedOn, silenceSchema.safeParse(data).data?.trace.at ?? 0) > silentMs;
+  const lastWord = silenceSchema.safeParse(data).data?.trace.at ?? 0;
+  return Date.now() - Math.max(processedOn, lastWord) > silentMs;
 };
 
 /** Takes silent jobs from their workers: the engine puts them back, where they can be removed. */

@@ -88,7 +88,8 @@ export const deadlinesIn = (redis: Redis, keys: RedisKeys) => {
 
   const deadlinesOf = async (members: readonly string[]): Promise<(number | null)[]> => {
     if (members.length === 0) return [];
-    return (await redis.zmscore(keys.deadlines, ...members)).map((score) => (score === null ? null : Number(score)));
+    const scores = await redis.zmscore(keys.deadlines, ...members);
+    return scores.map((score) => (score === null ? null : Number(score)));
   };
 
   const announce = async (expected: readonly (Deadline & { form: string })[]): Promise<void> => {

@@ -5,6 +5,8 @@ import { dateFormat, dateFormatFault, isoFormats } from './date-format.ts';
 
 const castTypes = ['text', 'integer', 'number', 'boolean', 'date', 'datetime', 'time'] as const;
 
+type CastType = (typeof castTypes)[number];
+
 export const decimalMark = z.enum(['.', ',']);
 export const groupMark = z.enum(['.', ',', ' ', "'"]);
 
@@ -40,7 +42,7 @@ const castObject = z
   });
 
 /** The type alone; which words are types is checked after the union, so that a wrong one is reported by name. */
-const castName = z.string().meta({ enum: [...castTypes] }) as unknown as z.ZodType<(typeof castTypes)[number], string>; // ensured by the check after the union
+const castName = z.string().meta({ enum: [...castTypes] }) as unknown as z.ZodType<CastType, string>; // ensured by the check after the union
 
 /** One cast as people write it: the type alone, or a mapping. */
 export const castSchema = z.union([castName, castObject]).superRefine((cast, context) => {

@@ -148,8 +148,7 @@ export class ItemRunner {
       }
       if (item.ended) this.#ended.set(key, item.ended);
     } catch (error) {
-      const ofJob = [GiveBack, JobLostError, PortalLoginError, UnfinishedItemsError];
-      if (this.job.signal.aborted || ofJob.some((kind) => error instanceof kind)) throw error;
+      if (this.job.signal.aborted || isOfJob(error)) throw error;
       if (isTriedAgain(error, this.job.isLast)) this.unfinished.set(key, error);
       else await this.fail(key, reasonOf(error), error);
       this.#outages = isOutage(error) ? this.#outages + 1 : this.#outages;
@@ -229,6 +228,10 @@ export class ItemRunner {
   }
 }
 
+/** True for what ends the whole job, not one of its items. */
+const isOfJob = (error: unknown): boolean =>
+  [GiveBack, JobLostError, PortalLoginError, UnfinishedItemsError].some((kind) => error instanceof kind);
+
 /** Also true for an outage in the last attempt: the portal may be paused. */
 const isTriedAgain = (thrown: unknown, isLast: boolean): boolean => {
   const error = machineFault(thrown);
@@ -258,7 +261,8 @@ export const itemOfEntry = ({ changes: _changes, ...entry }: LedgerEntry, end: I
 
 /** How an item ended: as live, with or without work, or for a reason. */
 export const endOf = ({ actions }: Pick<Item, 'actions'>, reason: Reason | null): ItemEnd => {
-  return { outcome: reason ? outcomeOf(reason) : actions.length > 0 ? 'done' : 'unchanged', reason };
+  if (reason) return { outcome: outcomeOf(reason), reason };
+  return { outcome: actions.length > 0 ? 'done' : 'unchanged', reason };
 };
 
 /** The ledger entry of an item of a run; a new one where the ledger has none. */

@@ -54,9 +54,13 @@ const block = (value: Value[] | ValueMap, indent: number, hasDates: boolean): st
     .join('');
 };
 
-/** A value as a document; a scalar is a list of one, and what PHP takes for false is an empty document. */
+/** What PHP takes for false is an empty document. */
+const isFalsy = (value: Value): boolean =>
+  value === null || value === false || value === 0 || value === '' || value === '0';
+
+/** A value as a document; a scalar is a list of one. */
 export const writeRecordedYaml = (value: Value, { shape }: WriteOptions): string =>
-  [null, false, 0, '', '0'].some((falsy) => falsy === value) || isEmpty(value)
+  isFalsy(value) || isEmpty(value)
     ? '---\n'
     : `---\n${block(value !== null && typeof value === 'object' ? value : [value], 0, shape === 'node')}`;
 
