@@ -27,7 +27,7 @@ import { isProven } from '../plan/plan.ts';
 import { publicTables } from './change-log.ts';
 import { completeLinks } from './dataset-links.ts';
 import { forJob, type HandlerDeps } from './deps.ts';
-import { endOf, type Item, ItemRunner, noteFound, workLost } from './item.ts';
+import { asOf, endOf, type Item, ItemRunner, noteFound, workLost } from './item.ts';
 import { locateNode, type NodeTarget, nidOnPortal, targetOf, unknownNode, type WrittenNode } from './node-locate.ts';
 import { proveNode } from './node-prove.ts';
 import { factsOf, type WriteMore, writeNode } from './node-write.ts';
@@ -350,8 +350,7 @@ const write = async (
       live: wish.published,
       stale: false,
       reason: null,
-      runId: item.runId,
-      syncedAt: Date.now(),
+      ...asOf(item),
     };
     return ledger.put(item.portal, await proveTermsVisible(target, wish, proven));
   };

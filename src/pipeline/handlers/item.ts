@@ -294,6 +294,8 @@ export const failedEntry = (
   live: false,
   stale: !hasNewNode(actions) && wasProven(entry),
   reason,
-  runId,
-  syncedAt: Date.now(),
+  ...asOf({ runId }),
 });
+
+/** What an entry records of the run that has written it. */
+export const asOf = ({ runId }: Pick<Item, 'runId'>) => ({ runId, syncedAt: Date.now() });

@@ -8,7 +8,7 @@ import { eachAtOnce } from '../../util/concurrency.ts';
 import { plural } from '../../util/plural.ts';
 import { hasShape } from '../compare/prove.ts';
 import { forJob, type HandlerDeps } from './deps.ts';
-import { type Item, ItemRunner, noteFound, workLost } from './item.ts';
+import { asOf, type Item, ItemRunner, noteFound, workLost } from './item.ts';
 import { formerWith } from './refused-file.ts';
 import { publishResource } from './resource.ts';
 
@@ -93,7 +93,7 @@ const settle = async (deps: HandlerDeps, item: Item, { rows, good, version: sent
     ...known,
     ...{ datastore: 'imported', rowsAreOwn: true, rows, rowsDropped: 0 },
     ...{ live: work.wish.published, good, refused: null, version },
-    ...{ runId: item.runId, syncedAt: Date.now() },
+    ...asOf(item),
   };
   // Before the ledger names the new one: after a kill nothing would name it any more.
   if (formerGood !== undefined && formerGood !== good.sha256)

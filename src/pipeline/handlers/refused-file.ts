@@ -35,7 +35,7 @@ import { brokenFile } from '../compare/prove.ts';
 import { goodPath } from '../compare/row-changes.ts';
 import { guardFingerprint, importFingerprint, isLate, wantsImport } from '../plan/known-wish.ts';
 import { sharesNoColumn, tableGuardFaults } from '../plan/table-guard.ts';
-import type { Item } from './item.ts';
+import { asOf, type Item } from './item.ts';
 import { removeNode } from './removal.ts';
 import { copyOf, type ResourceState, type ResourceStep, sentAgain, sentFile } from './resource-file.ts';
 
@@ -304,8 +304,7 @@ const standing = (state: ResourceState, proven: LedgerEntry, good: GoodFile | nu
     stale: !isSettled,
     reason: isSettled ? null : (refused?.reason ?? null),
     refused,
-    runId: target.item.runId,
-    syncedAt: Date.now(),
+    ...asOf(target.item),
   };
 };
 

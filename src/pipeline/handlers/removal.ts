@@ -6,6 +6,7 @@ import type { ItemAction } from '../../model/report.ts';
 import type { NodeWish } from '../compare/node.ts';
 import { brokenFile } from '../compare/prove.ts';
 import { oneAtATime } from './datastore-import.ts';
+import { asOf } from './item.ts';
 import { type Located, locateNode, type NodeTarget, unknownNode } from './node-locate.ts';
 import { updatePatiently } from './node-write.ts';
 
@@ -35,8 +36,7 @@ export const removeNode = async (target: NodeTarget, wish: NodeWish, entry: Ledg
     live: false,
     stale: false,
     reason: null,
-    runId: item.runId,
-    syncedAt: Date.now(),
+    ...asOf(item),
   };
   await ledger.settle(item.portal, removed, { former: null });
   return removed;

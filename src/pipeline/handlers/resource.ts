@@ -16,7 +16,7 @@ import { brokenFile, fileFault, proveTable } from '../compare/prove.ts';
 import { isLate } from '../plan/known-wish.ts';
 import { importFile } from './datastore-import.ts';
 import type { HandlerDeps } from './deps.ts';
-import { endOf, type Item, noteFound, workLost } from './item.ts';
+import { asOf, endOf, type Item, noteFound, workLost } from './item.ts';
 import { type NodeTarget, targetOf } from './node-locate.ts';
 import { proveNode } from './node-prove.ts';
 import { removeLostReferences, writeNode } from './node-write.ts';
@@ -206,8 +206,7 @@ const settleAttach = async (
     rows: null,
     rowsDropped: 0,
     live: false,
-    runId: item.runId,
-    syncedAt: Date.now(),
+    ...asOf(item),
   };
   return { ...state, node: null, entry: await state.deps.ledger.settle(item.portal, attached) };
 };
@@ -308,8 +307,7 @@ const record: ResourceStep = async (state) => {
     stale: staysLate,
     reason: staysLate ? entry.reason : null,
     ...(isOpen ? {} : { good, version, refused: null }),
-    runId: item.runId,
-    syncedAt: Date.now(),
+    ...asOf(item),
   };
   const settled = await item.step(
     { name: 'record', on: wish.key, light: true },
