@@ -3,6 +3,7 @@ import type { z } from 'zod';
 import { maxPageSize, paths } from '../dataset-api/paths.ts';
 import { PortalError, PortalGoneError, PortalReplyError } from '../model/errors.ts';
 import type { NodeFields } from '../model/wish.ts';
+import { abortable } from '../util/concurrency.ts';
 import { isAnswer } from './answers.ts';
 import { changedByForm, type DialectChoice, echoedFields, fieldsFor } from './dialect.ts';
 import { type NodeRow, nodeResultSchema, nodeRowsSchema, type PortalNode, portalNodeSchema } from './replies.ts';
@@ -56,7 +57,17 @@ export class Nodes {
       const uid = dialect === 'entity' ? (await this.caller.session.identity(signal)).uid : '';
       return { ...core, ...(uid === '' ? {} : { uid }), ...fieldsFor(dialect, fields).fields };
     };
+    const { nids } = this.caller.session;
+    const { highest } = nids;
     const { nid } = await this.write(call, body, signal);
+    // Ids of new nodes only grow: this may be another's node, which a cache has answered and which would get the file.
+    if (Number(nid) <= highest && (await this.visible(nid, signal))?.log !== input.log)
+      throw new PortalReplyError(
+        `portal ${this.caller.portal.name}: POST node answered with node ${nid}, which it has not created`,
+        { method: 'POST', path: paths.nodes, mayHaveHappened: true },
+        { hint: 'a cache in front of the portal may answer writes: it must not' },
+      );
+    nids.highest = Math.max(nids.highest, Number(nid));
     this.dialect.noteCreate(nid, input.uuid);
     return { nid };
   }
@@ -110,9 +121,19 @@ export class Nodes {
   }
 
   /** One page of nodes. Unpublished ones are hidden from ordinary users. */
-  list(query: ListQuery, signal: AbortSignal, how: Pick<Call, 'retries' | 'isProbe'> = {}): Promise<NodeRow[]> {
+  async list(query: ListQuery, signal: AbortSignal, how: Pick<Call, 'retries' | 'isProbe'> = {}): Promise<NodeRow[]> {
     const call = { action: 'list nodes', method: 'GET', path: `${paths.nodes}?${queryString(query)}`, ...how } as const;
-    return this.caller.body(call, nodeRowsSchema, 'a list of nodes', signal);
+    const rows = await this.caller.body(call, nodeRowsSchema, 'a list of nodes', signal);
+    const { nids } = this.caller.session;
+    for (const { nid } of rows) nids.highest = Math.max(nids.highest, Number(nid) || 0);
+    return rows;
+  }
+
+  /** The highest listed node id, "0" on an empty portal. */
+  async highest(signal: AbortSignal): Promise<string> {
+    const orderBy = { column: 'nid', direction: 'DESC' } as const;
+    const [row] = await this.list({ fields: ['nid'], pageSize: 1, orderBy }, signal);
+    return row?.nid ?? '0';
   }
 
   /** Listed nodes of a type with exactly that title, by nid. */
@@ -154,6 +175,13 @@ export class Nodes {
   /** One read of one row, sent once: does the portal answer? Logs in when needed. */
   async ping(signal: AbortSignal): Promise<void> {
     await this.list({ fields: ['nid'], pageSize: 1 }, signal, { retries: 0, isProbe: true });
+  }
+
+  /** Asks for the highest id, once for all, so that {@link create} can tell the node of another. */
+  async seeHighest(signal: AbortSignal): Promise<void> {
+    const { nids, signal: shared } = this.caller.session;
+    nids.asked ??= this.highest(shared).catch(() => null);
+    await abortable(nids.asked, signal);
   }
 
   /** Sends a node; once more in the other dialect where the refusal shows that the first one was wrong. */

@@ -36,6 +36,8 @@ export class Session {
   readonly saves: AdaptiveSlots;
   /** What errors about replies need to know of this portal. */
   readonly portal: PortalFacts;
+  /** The highest node id that a list or a create has shown, 0 before, and the request that asks for it. */
+  readonly nids: { highest: number; asked?: Promise<unknown> } = { highest: 0 };
   private readonly hooks: PortalHooks;
   private readonly closing = new AbortController();
   /** Ends with the portal; for work that several calls share. */

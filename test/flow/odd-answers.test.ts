@@ -74,3 +74,31 @@ it.each([
     'dataset',
   ]);
 });
+
+it.each([
+  ['a file', 'file'],
+  ['a link', 'link'],
+])('a create that is answered with another node, by a cache, touches nothing of that node: %s', async (_, kind) => {
+  const other = place.write(`data/other-${kind}.csv`, 'id,what\n7,theirs\n');
+  const resource = kind === 'file' ? { file: other } : { link: 'http://portal.example/map' };
+  const theirs = { id: 't', title: `other ${kind} t`, ...resource };
+  const manifest = place.manifest({
+    name: `other-${kind}`,
+    datasets: [{ id: 'd', title: `other ${kind}`, resources: [theirs] }],
+  });
+  const { nid } = itemOf((await place.publish(manifest)).report, `other-${kind}/d/t`);
+  const before = await there.reader.read(nid ?? '');
+  let isOpen = true;
+  there.gateway.instead = ({ method, path, body }) => {
+    if (!isOpen || `${method} ${path}` !== 'POST /api/dataset/node' || !body.includes('"type":"resource"')) return null;
+    isOpen = false;
+    return { status: 200, body: { nid, uri: `${there.gateway.url}/api/dataset/node/${nid}` } };
+  };
+  there.gateway.takeWrites();
+  const first = await place.publish(manifestOf(`mine-${kind}`));
+  const { code, report } = first.code === 0 ? first : await place.publish(manifestOf(`mine-${kind}`));
+  expect([code, itemOf(report, `mine-${kind}/d/t`).live]).toEqual([0, true]);
+  expect(there.gateway.takeWrites().filter((write) => write.includes(`/${nid}`))).toEqual([]);
+  expect(await there.reader.read(nid ?? '')).toEqual(before);
+  expect(doubles(await there.reader.list())).toEqual([]);
+});

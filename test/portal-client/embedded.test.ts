@@ -101,7 +101,7 @@ describe('the client on the embedded portal', () => {
     const after = await portal.nodes.read(nid, calm);
     expect(after).toMatchObject({ title: 'Budget 2', log: 'second' });
     expect(after.vid).not.toBe(before.vid);
-    expect(await portal.highestNid(calm)).toBe(nid);
+    expect(await portal.nodes.highest(calm)).toBe(nid);
     await portal.nodes.remove(nid, calm);
     for (const call of [
       portal.nodes.read(nid, calm),

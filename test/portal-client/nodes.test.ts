@@ -18,7 +18,7 @@ const start = async (intercept: SmallPortalOptions['intercept'] = () => undefine
 
 describe('saves of nodes', () => {
   it('are sent one at a time where the database of the portal lets overlapping ones fail', async () => {
-    let [now, failed] = [0, 0];
+    let [now, failed, nid] = [0, 0, 0];
     const { portal } = await start((seen, response) => {
       if (seen.method !== 'POST' || seen.path !== '/api/dataset/node') return undefined;
       now += 1;
@@ -28,7 +28,7 @@ describe('saves of nodes', () => {
         if (isCrossed) failed += 1;
         const reason = 'Internal Server Error : SQLSTATE[40001]: 1213 Deadlock found when trying to get lock';
         if (isCrossed) response.writeHead(500, reason).end();
-        else response.writeHead(200, { 'content-type': 'application/json' }).end('{"nid":"7","uri":"x"}');
+        else response.writeHead(200, { 'content-type': 'application/json' }).end(`{"nid":"${++nid}","uri":"x"}`);
       }, 5);
       return true;
     });
@@ -157,10 +157,10 @@ describe('lists', () => {
 
   it('give the highest nid, "0" on an empty portal', async () => {
     const { portal } = await start();
-    expect(await portal.highestNid(calm)).toBe('0');
+    expect(await portal.nodes.highest(calm)).toBe('0');
     await portal.createNode(input, calm);
     await portal.createNode({ ...input, uuid: `${uuid}2` }, calm);
-    expect(await portal.highestNid(calm)).toBe('2');
+    expect(await portal.nodes.highest(calm)).toBe('2');
   });
 });
 

@@ -141,7 +141,7 @@ export const nidOnPortal = async (portal: Portal, entry: IndexedEntry, signal: A
 /** After an interrupted create: lists may hide the node, or the portal ignores uuids, so the ids above the mark are read. */
 const createdNode = async ({ item, portal }: NodeTarget, { key }: NodeWish, { pending }: LedgerEntry) => {
   if (!pending || pending.before === null) return null; // the list was trusted when the create began
-  const last = Number(await portal.highestNid(item.signal)) + 50; // hidden ones may be beyond the highest that is listed
+  const last = Number(await portal.nodes.highest(item.signal)) + 50; // hidden ones may be beyond the highest that is listed
   for (let nid = Number(pending.before) + 1; nid <= last; nid++) {
     const node = await portal.nodes.visible(String(nid), item.signal);
     if (node && bearsNonce(node, key, pending)) return node;

@@ -17,6 +17,7 @@ import {
   nidsIn,
   resolveAt,
 } from '../compare/node.ts';
+import { asOf } from './item.ts';
 import { type Located, locateNode, type NodeTarget, unknownNode, type WrittenNode } from './node-locate.ts';
 
 /** What else is written along with a node. */
@@ -71,7 +72,8 @@ const createNode = async (target: NodeTarget, wish: NodeWish, entry: LedgerEntry
     );
   }
   // Entity portals list a published node by our uuid; elsewhere the highest id shows where to search after a kill.
-  const before = published && isEntity ? null : await portal.highestNid(item.signal);
+  const before = published && isEntity ? null : await portal.nodes.highest(item.signal);
+  await portal.nodes.seeHighest(item.signal);
   const write = (resolved: NodeFields): Promise<WrittenNode> =>
     item.step(
       { name: 'create', on: `${type} "${title}"`, writes: true },
@@ -124,8 +126,7 @@ const settleNode = ({ item, ledger }: NodeTarget, wish: NodeWish, entry: LedgerE
     fieldNames: sent ? [...new Set([...Object.keys(wish.fields), ...kept])] : entry.fieldNames,
     removed: null,
     missingSince: null,
-    runId: item.runId,
-    syncedAt: Date.now(),
+    ...asOf(item),
   };
   return ledger.put(item.portal, settled, { sent });
 };

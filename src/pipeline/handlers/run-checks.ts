@@ -143,7 +143,7 @@ export const refuseOtherPortal = async (
 const isSetBack = async (portal: Portal, gone: readonly IndexedEntry[], signal: AbortSignal): Promise<boolean> => {
   if (gone.length === 0) return false;
   const highest = Math.max(...gone.map(({ nid }) => Number(nid)));
-  if (Number(await portal.highestNid(signal)) < highest) return true;
+  if (Number(await portal.nodes.highest(signal)) < highest) return true;
   for (const { nid } of gone.slice(0, newest)) if (await portal.nodes.visible(nid ?? '', signal)) return true;
   return false;
 };
