@@ -6,7 +6,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 const long = 'test/**/*.long.test.ts';
 /** Files that the long suite runs again, with everything. */
 const partial = globSync('test/**/*.test.ts').filter((path) =>
-  /\b(?:draws|cases|isWhole)\b.*support\/extent/.test(readFileSync(path, 'utf8')),
+  /\b(?:draws|cases|sampled|isWhole)\b.*support\/extent/.test(readFileSync(path, 'utf8')),
 );
 const quickPasswords = fileURLToPath(new URL('test/support/quick-passwords.ts', import.meta.url));
 
@@ -33,7 +33,7 @@ export default defineConfig({
     execArgv: ['--import', quickPasswords],
     maxWorkers: 4,
     sequence: { sequencer: WaitingFirst },
-    globalSetup: ['test/support/redis-required.ts', 'test/support/bundle.ts'],
+    globalSetup: ['test/support/redis-required.ts', 'test/support/shared-redis.ts', 'test/support/bundle.ts'],
     setupFiles: ['test/support/file-end.ts'],
     projects: [
       { extends: true, test: { name: 'main', include: ['test/**/*.test.ts'], exclude: [long] } },

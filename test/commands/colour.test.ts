@@ -5,6 +5,7 @@ import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { coloured } from '../../src/commands/colour.ts';
 import { TerminalLine } from '../../src/commands/terminal-line.ts';
+import { bundled } from '../support/bundled.ts';
 import { root } from '../support/pages.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { hasTerminals } from '../support/terminal.ts';
@@ -47,12 +48,18 @@ describe('a line', () => {
 
 describe('colours', () => {
   const dir = tempDir();
-  const program = [join(root, 'src/cli.ts'), 'check', join(root, 'test/commands/colour.test.ts')];
-  const { PATH } = process.env;
+  const program = [
+    bundled(new URL('../../src/cli.ts', import.meta.url)),
+    'check',
+    join(root, 'test/commands/colour.test.ts'),
+  ];
+  const { PATH, NODE_COMPILE_CACHE } = process.env;
   const shown = (command: string, args: string[], env: NodeJS.ProcessEnv): boolean =>
-    spawnSync(command, args, { cwd: dir, env: { PATH, HOME: dir, ...env }, encoding: 'utf8' }).stdout.includes(
-      '\u001b[3',
-    );
+    spawnSync(command, args, {
+      cwd: dir,
+      env: { PATH, NODE_COMPILE_CACHE, HOME: dir, ...env },
+      encoding: 'utf8',
+    }).stdout.includes('\u001b[3');
   const piped = (env: NodeJS.ProcessEnv) => shown(process.execPath, program, env);
   const onTerminal = (env: NodeJS.ProcessEnv) =>
     shown('script', ['-qec', [process.execPath, ...program].map((word) => `'${word}'`).join(' '), '/dev/null'], env);

@@ -29,7 +29,7 @@ const loadedBy = (words: string[]): string[] => {
   const { stderr, status } = spawnSync(
     process.execPath,
     ['--import', `data:text/javascript,${encodeURIComponent(listing)}`, ...words],
-    { cwd, env: { PATH: process.env.PATH }, encoding: 'utf8' },
+    { cwd, env: { PATH: process.env.PATH, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE }, encoding: 'utf8' },
   );
   expect(status, stderr).toBe(0);
   return stderr.split('\nloaded: ')[1]?.split('; ') ?? [];

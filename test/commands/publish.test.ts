@@ -67,7 +67,7 @@ describe('sluice publish', () => {
   });
 
   it('refuses, before anything is started, two manifests of one name, an unknown portal and a faulty manifest', async () => {
-    const place = commandPlace({}, { keepsRedis: false });
+    const place = commandPlace({}, 'embedded');
     place.manifest('twin', { a: sound });
     place.write('copy.yaml', JSON.stringify({ name: 'twin', portal: 'local', datasets: [] }));
     const { io } = place.io();

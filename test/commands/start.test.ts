@@ -124,7 +124,7 @@ it('worker works what a publish beside it asks for', async () => {
 });
 
 it('start ends with 2 when an inbox belongs to another Redis, leaving nothing open', async () => {
-  const place = makePlace({}, { keepsRedis: false });
+  const place = makePlace({}, 'embedded');
   const manifest = place.manifest({ name: 'paired', drop: { folder: 'inbox', files: '*.csv' } });
   const first = await place.serve([manifest]);
   expect(await first.end('SIGTERM')).toBe(0);

@@ -19,7 +19,7 @@ const manifestOf = (place: Place, name: string, version = 1): string =>
   });
 
 it('beside a running service it enqueues and waits: it works no jobs and stops neither Redis nor the portal', async () => {
-  const place = makePlace({}, { keepsRedis: false });
+  const place = makePlace({}, 'embedded');
   const manifest = manifestOf(place, 'beside');
   const service = await place.spawnService();
   const redisPid = place.redisPid();

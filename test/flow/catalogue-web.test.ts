@@ -3,6 +3,7 @@ import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { beforeEach, describe, expect, it } from 'vitest';
+import { cases } from '../support/extent.ts';
 import { fileAnswer, type SourceServer, startSources } from '../support/source-server.ts';
 import { type Gateway, openGateway } from './support/gateway.ts';
 import { withReport } from './support/place.ts';
@@ -166,7 +167,7 @@ describe('a catalogue on the web', () => {
     expect([code, report.counts.dataset]).toEqual([0, { done: 4 }]);
   });
 
-  it.each<[string, string, () => void]>([
+  const worse: [string, string, () => void][] = [
     ['gone', 'source-missing', () => server.on('/gone.json', (_request, response) => response.writeHead(404).end())],
     [
       'a page about an error',
@@ -190,7 +191,9 @@ describe('a catalogue on the web', () => {
     ['empty', 'catalogue-fault', () => serve('/empty.json', '', '"e"')],
     ['cut off', 'catalogue-fault', () => serve('/cut.json', textOf(3).slice(0, -20), '"c"')],
     ['without entries', 'held', () => serve('/none.json', textOf(0), '"n"')],
-  ])('that is %s takes nothing down', async (what, code, worsen) => {
+  ];
+
+  it.each(cases(worse, worse.slice(-3)))('that is %s takes nothing down', async (what, code, worsen) => {
     const path = { gone: '/gone', down: '/down', empty: '/empty', 'cut off': '/cut', 'leading inside': '/inside' }[
       what
     ];

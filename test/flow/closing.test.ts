@@ -3,13 +3,14 @@ import { readFileSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { cases } from '../support/extent.ts';
 import { makeRemotePlace } from './support/remote-place.ts';
 import { startPortal } from './support/server.ts';
 
 it('gets tables and gives their files back whole', async () => {
   const portal = await startPortal(['--profile', 'dkan-7.18', '--close']);
   const place = makeRemotePlace(portal.url);
-  const large = `a,b\n${`1,${'x'.repeat(5000)}\n`.repeat(400)}`;
+  const large = `a,b\n${`1,${'x'.repeat(5000)}\n`.repeat(cases(400, 100))}`;
   const resources = [0, 1, 2, 3].map((index) => ({
     id: `t${index}`,
     title: `Table ${index}`,

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type PortalServer, startPortalServer } from '../../src/embedded-portal/portal-server.ts';
 import { createLog } from '../../src/model/log.ts';
 import type { Report } from '../../src/model/report.ts';
+import { sampled } from '../support/extent.ts';
 import { planIn } from '../support/printed.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { itemOf } from './support/items.ts';
@@ -70,44 +71,48 @@ const actionsOf = async (manifest: string, key: string): Promise<string[]> => {
   return planIn(out).items.find((item) => item.key === key)?.actions ?? [];
 };
 
-it.each(kinds)('%s is shown by plan and verify alike, and mended', { timeout: 120_000 }, async (kind, act, at) => {
-  const name = kind.replaceAll(' ', '-');
-  const key = `${name}/${at}`;
-  const resources = ['a', 'b'].map((id) => ({
-    id,
-    title: `${kind} ${id}`,
-    file: place.write(`data/${name}-${id}.csv`, table),
-  }));
-  const manifest = place.manifest({
-    name,
-    onDrift: 'overwrite',
-    datasets: [{ id: 'd', title: kind, description: 'As written', tags: ['budget'], resources }],
-  });
-  const nidsOf = (report: Report): Nids => ({
-    dataset: itemOf(report, `${name}/d`).nid ?? '',
-    resource: itemOf(report, `${name}/d/a`).nid ?? '',
-  });
-  const first = await place.publish(manifest);
-  expect(first.code).toBe(0);
-  const before = await actionsOf(manifest, key);
-  expect(before).toEqual([]);
+it.each(sampled(kinds, 3))(
+  '%s is shown by plan and verify alike, and mended',
+  { timeout: 120_000 },
+  async (kind, act, at) => {
+    const name = kind.replaceAll(' ', '-');
+    const key = `${name}/${at}`;
+    const resources = ['a', 'b'].map((id) => ({
+      id,
+      title: `${kind} ${id}`,
+      file: place.write(`data/${name}-${id}.csv`, table),
+    }));
+    const manifest = place.manifest({
+      name,
+      onDrift: 'overwrite',
+      datasets: [{ id: 'd', title: kind, description: 'As written', tags: ['budget'], resources }],
+    });
+    const nidsOf = (report: Report): Nids => ({
+      dataset: itemOf(report, `${name}/d`).nid ?? '',
+      resource: itemOf(report, `${name}/d/a`).nid ?? '',
+    });
+    const first = await place.publish(manifest);
+    expect(first.code).toBe(0);
+    const before = await actionsOf(manifest, key);
+    expect(before).toEqual([]);
 
-  await act(nidsOf(first.report));
-  const planned = await actionsOf(manifest, key);
-  expect(planned).toEqual(
-    kind.startsWith('a deleted') ? expect.arrayContaining(['create']) : expect.not.arrayContaining(['create']),
-  );
-  expect(planned).not.toEqual([]);
-  const found = await place.run(['verify', manifest]);
-  expect(found).toMatchObject({ code: 3, out: expect.stringContaining(`${key}: `) });
-  const second = await place.publish(manifest);
-  expect(second.code, second.out).toBe(0);
-  expect(await place.run(['verify', manifest, '--content'])).toMatchObject({ code: 0 });
+    await act(nidsOf(first.report));
+    const planned = await actionsOf(manifest, key);
+    expect(planned).toEqual(
+      kind.startsWith('a deleted') ? expect.arrayContaining(['create']) : expect.not.arrayContaining(['create']),
+    );
+    expect(planned).not.toEqual([]);
+    const found = await place.run(['verify', manifest]);
+    expect(found).toMatchObject({ code: 3, out: expect.stringContaining(`${key}: `) });
+    const second = await place.publish(manifest);
+    expect(second.code, second.out).toBe(0);
+    expect(await place.run(['verify', manifest, '--content'])).toMatchObject({ code: 0 });
 
-  // Without `verify` before it, a publish that compares with the portal mends the same.
-  await act(nidsOf(second.report));
-  const third = await place.run(['publish', manifest, '--refresh', '--json']);
-  expect(third.code, third.out).toBe(0);
-  expect(await place.run(['verify', manifest, '--content'])).toMatchObject({ code: 0 });
-  expect(await actionsOf(manifest, key)).toEqual([]);
-});
+    // Without `verify` before it, a publish that compares with the portal mends the same.
+    await act(nidsOf(second.report));
+    const third = await place.run(['publish', manifest, '--refresh', '--json']);
+    expect(third.code, third.out).toBe(0);
+    expect(await place.run(['verify', manifest, '--content'])).toMatchObject({ code: 0 });
+    expect(await actionsOf(manifest, key)).toEqual([]);
+  },
+);

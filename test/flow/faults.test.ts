@@ -51,7 +51,7 @@ const afterWrites = (writes: number, act: () => void | Promise<void>): void => {
 
 describe('in mid-run', () => {
   it('a killed Redis server is started again and the run ends with each node once', async () => {
-    const place = makeRemotePlace(gateway.url);
+    const place = makeRemotePlace(gateway.url, {}, 'kept');
     const manifest = manifestOf(place, 'redis');
     let killed = 0;
     afterWrites(20, () => {
@@ -111,7 +111,7 @@ describe('in mid-run', () => {
     const manifest = manifestOf(place, 'emptied');
     afterWrites(20, async () => {
       const redis = place.redis();
-      await redis.flushall();
+      await redis.flushdb();
       redis.disconnect();
     });
     const { code, out, err } = await place.run(['publish', manifest]);

@@ -360,7 +360,7 @@ describe('packed and other tables of the web', () => {
 
 describe('two workers on two hosts', () => {
   it('fetch what each attaches: a job continues elsewhere with a fetch of its own', async () => {
-    const one = await makeRedisPlace(gateway.url, { sources, ...quickJobs });
+    const one = makeRedisPlace(gateway.url, { sources, ...quickJobs });
     const two = openPlace();
     server.on('/host.csv', fileAnswer('id\n1\n2\n', { etag: '"h1"' }));
     const manifest = manifestOf(one, 'hosts', [{ id: 'a', title: 'A', url: `${server.url}/host.csv` }]);
@@ -369,7 +369,7 @@ describe('two workers on two hosts', () => {
     const first = one.spawn(['publish', manifest], killsIn(kills));
     expect(await first.ended).toBe('SIGKILL');
     expect(leftBehind(one)).toHaveLength(1);
-    const { code, report, err } = await two.publish(manifest, { env: { REDIS_URL: one.redisUrl } });
+    const { code, report, err } = await two.publish(manifest, { env: { REDIS_URL: one.redisUrl() } });
     expect(code, err).toBe(0);
     expect(itemOf(report, 'a')).toMatchObject({ live: true, rows: 2 });
     // One fetch on each host, and the question of the second run.

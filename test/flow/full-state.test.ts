@@ -1,17 +1,16 @@
 // A state that takes no more data: every command that needs to write says the one cause that `sluice status` shows.
 import { expect, it } from 'vitest';
-import { makeRedisPlace } from './support/redis-place.ts';
+import { makeRemotePlace } from './support/remote-place.ts';
 
 it('is named by each command in the same words, without a script of ours', async () => {
-  const place = await makeRedisPlace('http://127.0.0.1:9');
+  const place = makeRemotePlace('http://127.0.0.1:9', {}, 'kept');
   const resources = [{ id: 't', title: 'T', file: place.write('t.csv', 'id\n1\n') }];
   const manifest = place.manifest({ name: 'city', datasets: [{ id: 'd', title: 'D', resources }] });
   expect((await place.run(['run-now', manifest, '--no-wait'])).code).toBe(0);
-  const [runId = ''] = Object.values(await place.store.hgetall(place.keys.gates)).map(
-    (text) => JSON.parse(text).current.id,
-  );
+  const store = place.redis();
+  const [runId = ''] = Object.values(await store.hgetall(place.keys.gates)).map((text) => JSON.parse(text).current.id);
   expect((await place.run(['pause', 'local'])).code).toBe(0);
-  await place.store.config('SET', 'maxmemory', '1');
+  await store.config('SET', 'maxmemory', '1');
   const cause = "Redis has reached its memory limit: OOM command not allowed when used memory > 'maxmemory'.";
   expect((await place.run(['status'])).out).toContain(cause);
   for (const words of [

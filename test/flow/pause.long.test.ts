@@ -10,7 +10,7 @@ it('stops within one step, at each write of a run, and after it the run makes th
   const portal = await startPortalProcess();
   const gateway = await openGateway(portal.url);
   const { portals } = remoteConfig(gateway.url);
-  const place = makeRemotePlace(gateway.url, { portals: { local: { ...portals.local, concurrency: 1 } } });
+  const place = makeRemotePlace(gateway.url, { portals: { local: { ...portals.local, concurrency: 1 } } }, 'kept');
   const manifests = ['calm', 'hectic'].map((name) =>
     place.manifest({
       name,

@@ -2,6 +2,7 @@
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { afterAll, describe, expect, it } from 'vitest';
+import { cases } from '../support/extent.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { isWrite, openGateway } from './support/gateway.ts';
 import type { Place } from './support/place.ts';
@@ -68,7 +69,7 @@ describe('a portal that', () => {
     expect(err).toMatch(itsSilence);
   });
 
-  it.each(['SIGTERM', 'SIGINT'] as const)(
+  it.each(cases(['SIGTERM', 'SIGINT'] as const, ['SIGTERM'] as const))(
     'never answers keeps neither service nor commands from %s',
     async (signal) => {
       const place = makeRemotePlace(await openPortal(() => undefined));

@@ -262,7 +262,7 @@ describe('publish', () => {
   });
 
   it('adopts what is already on the portal when the ledger was lost, without a double and without a second write', async () => {
-    const place = makeRemotePlace(gateway.url, {}, { keepsRedis: false });
+    const place = makeRemotePlace(gateway.url, {}, 'embedded');
     place.write('data/a.csv', 'a\n1\n');
     const manifest = place.manifest({
       name: 'lost',

@@ -86,7 +86,7 @@ describe.each([
 describe('on a portal as dkan-7.18', () => {
   it.each([21, 22])('two workers publish the same, seed %i', async (seed) => {
     const { url } = await startPortal('dkan-7.18', seed);
-    const place = await makeRedisPlace(url, { ...remoteConfig(url, { concurrency: 4 }), ...quick });
+    const place = makeRedisPlace(url, { ...remoteConfig(url, { concurrency: 4 }), ...quick });
     const manifest = write(place);
     const workers = [place.spawn(['worker']), place.spawn(['worker'])];
     for (const worker of workers) await worker.said('"worker is running"');

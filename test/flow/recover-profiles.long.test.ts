@@ -34,20 +34,20 @@ it.each([
   ['spec', author.username, false],
 ])('on %s, as %s, published: %s', async (profile, username, published) => {
   const portal = await startPortalProcess(['--profile', profile]);
-  const place = await makeRedisPlace(portal.url, remoteConfig(portal.url, { username }));
+  const place = makeRedisPlace(portal.url, remoteConfig(portal.url, { username }));
   const manifest = write(place, published);
   const first = await place.publish(manifest);
   expect(first.code, JSON.stringify(first.report.items.map(({ reason }) => reason).filter(Boolean))).toBe(0);
   const reader = await portal.reader();
   const before = await reader.list();
 
-  await place.store.flushall();
+  await place.store.flushdb();
   const rebuilt = await place.run(['rebuild', manifest]);
   expect(rebuilt.out + rebuilt.err).toContain('9 items: 9 restored and verified');
   const second = await place.publish(manifest);
   expect([second.code, second.report.counts.actions]).toEqual([0, {}]);
 
-  await place.store.flushall();
+  await place.store.flushdb();
   const third = await place.publish(manifest);
   expect(third.code, JSON.stringify(third.report.items.map(({ reason }) => reason).filter(Boolean))).toBe(0);
   const after = await reader.list();

@@ -14,7 +14,7 @@ let person: Reader;
 beforeAll(async () => {
   const portal = await startPortalProcess();
   person = await openReader(portal.url, editor.username, publisher.password);
-  place = await makeRedisPlace(portal.url);
+  place = makeRedisPlace(portal.url);
   mkdirSync(join(place.dir, 'bin'));
   const sluice = join(place.dir, 'bin', 'sluice');
   writeFileSync(sluice, `#!/bin/sh\nexec '${process.execPath}' '${join(root, 'src/cli.ts')}' "$@"\n`);
@@ -35,7 +35,6 @@ const commandsOf = (path: string) => {
       const env = {
         PATH: `${join(place.dir, 'bin')}${delimiter}${process.env.PATH ?? ''}`,
         HOME: place.dir,
-        REDIS_URL: place.redisUrl,
       };
       const child = spawn('bash', ['-c', text], { cwd: place.dir, env, stdio: ['ignore', 'pipe', 'pipe'] });
       let out = '';
@@ -93,7 +92,7 @@ describe('docs/how-to/recover.md', () => {
   });
 
   it('Redis was lost', async () => {
-    await place.store.flushall();
+    await place.store.flushdb();
     const { code, out } = await next('sluice rebuild');
     expect(code, out).toBe(0);
     expect(out).toContain('16 items: 16 restored and verified');
@@ -193,7 +192,7 @@ describe('docs/how-to/plan-and-review.md', () => {
       const datasets = [{ id: 'parks', title }, { id: 'roads', title: 'Roads', resources }, water];
       place.write('jobs/city.yaml', JSON.stringify({ name: 'city', portal: 'local', datasets }));
     };
-    await place.store.flushall();
+    await place.store.flushdb();
     written('Parks', 'id,value\n1,a\n');
     expect((await place.run(['publish', 'jobs/city.yaml'])).code).toBe(0);
     written('Parks and gardens', 'id,value\n1,a\n2,more\n');

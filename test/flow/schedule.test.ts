@@ -1,9 +1,8 @@
 // Schedules under `sluice start`: a manifest runs by the clock, follows its file, and stops when that goes.
 import { rmSync } from 'node:fs';
-import { Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
 import { expect, it } from 'vitest';
 import type { ScheduleRow } from '../../src/commands/schedules.ts';
-import { startHolder } from '../redis-server/embedded-support.ts';
 import { reportIn } from '../support/printed.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { makePlace, type Place, reportsOf } from './support/place.ts';
@@ -128,10 +127,9 @@ it('makes up for a run that was missed while it was down, or leaves it out, as c
     const manifest = { name: `missed-${catchUp}`, schedule: { cron: '15 3 1 1 *', catchUp }, datasets };
     place.write(`jobs/${catchUp}.yaml`, JSON.stringify(manifest));
   }
-  const holder = await startHolder(place.stateDir); // keeps Redis alive between the two services
   const first = await place.serve();
   expect(await first.end('SIGTERM')).toBe(0);
-  const redis = new Redis({ path: holder.path });
+  const redis = place.redis();
   const due = Date.now() - 7_200_000;
   for (const name of ['missed-once@local', 'missed-skip@local']) await setDue(redis, `schedule.${name}`, due);
 
@@ -148,7 +146,6 @@ it('makes up for a run that was missed while it was down, or leaves it out, as c
   expect((await place.run(['schedules'])).out).toMatch(/ skipped: it was due at .*, and `catchUp` is `skip`/);
   redis.disconnect();
   expect(await second.end('SIGTERM')).toBe(0);
-  await holder.end('SIGTERM');
 });
 
 /** Moves the next time of a schedule into the past, as if nothing had run since then. */

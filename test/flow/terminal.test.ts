@@ -1,7 +1,6 @@
 // A publish on a real terminal: one line says what goes on, and everything else stands above it, whatever the width.
-import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { root } from '../support/pages.ts';
+import { bundled } from '../support/bundled.ts';
 import { hasTerminals, openTerminal } from '../support/terminal.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { isWrite, openGateway } from './support/gateway.ts';
@@ -42,9 +41,12 @@ it.skipIf(!hasTerminals)(
       // Once: a read that comes later, such as a probe, must not take the portal away again.
       if (isWrite(passed) && --left === 0) gateway.target = null;
     };
-    const command = `'${process.execPath}' '${join(root, 'src/cli.ts')}' publish '${manifest}' --state state --verbose`;
-    const { PATH, REDIS_SERVER_BIN } = process.env;
-    const terminal = await openTerminal(command, { cwd: place.dir, env: { PATH, REDIS_SERVER_BIN, HOME: place.dir } });
+    const command = `'${process.execPath}' '${bundled(new URL('../../src/cli.ts', import.meta.url))}' publish '${manifest}' --state state --verbose`;
+    const { PATH, REDIS_SERVER_BIN, NODE_COMPILE_CACHE } = process.env;
+    const terminal = await openTerminal(command, {
+      cwd: place.dir,
+      env: { PATH, REDIS_SERVER_BIN, NODE_COMPILE_CACHE, HOME: place.dir },
+    });
     const faults = new Set<string>();
     const lengths = new Set<number>();
     let isSteady = true;

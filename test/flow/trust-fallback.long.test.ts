@@ -15,7 +15,7 @@ it('a worker killed at every moment of the way back continues from there', async
   const portal = await startPortalProcess(['--profile', 'dkan-7.18']);
   const reader = await portal.reader();
   const gateway = await openGateway(portal.url);
-  const place = await makeRedisPlace(gateway.url, {
+  const place = makeRedisPlace(gateway.url, {
     ...remoteConfig(gateway.url, { importTimeout: '1s', concurrency: 1 }),
     retry: { attempts: 2, backoff: '50ms', maxBackoff: '100ms' },
     breaker: { failures: 50 },

@@ -27,7 +27,7 @@ beforeAll(async () => {
   switchboard = await openSwitchboard({ target: portal.url, plan: null });
   gateway = await openGateway(switchboard.url);
   sources = await startSources();
-  place = await makeRedisPlace(gateway.url, {
+  place = makeRedisPlace(gateway.url, {
     sources: { allow: ['127.0.0.1'], requestsPerSecond: 0 },
     ...remoteConfig(gateway.url, { importTimeout: '1s', concurrency: 1 }),
     ...quickly,

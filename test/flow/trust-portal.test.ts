@@ -119,7 +119,7 @@ describe('rebuild', () => {
       field_dataset_ref: { und: [{ target_id: itemOf(first.report, 'renamed/one').nid }] },
     });
     await reader.attach(copy, 'renamed.csv', 'id,value\n1,renamed\n');
-    await place.store.flushall();
+    await place.store.flushdb();
     gateway.takeWrites();
     const rebuilt = await place.run(['rebuild', manifest, '--json']);
     expect(JSON.parse(rebuilt.out).portals[0].items).toContainEqual({
@@ -144,7 +144,7 @@ describe('rebuild', () => {
     const first = await place.publish(manifest);
     expect(first.code).toBe(0);
     const before = await reader.list();
-    await place.store.flushall();
+    await place.store.flushdb();
     gateway.takeWrites();
     const rebuilt = await place.run(['rebuild', manifest]);
     expect(rebuilt).toMatchObject({

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { Report } from '../../src/model/report.ts';
+import { sampled } from '../support/extent.ts';
 import { fileAnswer, startSources } from '../support/source-server.ts';
 import { openPortalPlace } from './support/portal-place.ts';
 import type { Reader } from './support/reader.ts';
@@ -297,7 +298,7 @@ describe.each(Object.entries(sources))('%s', (kind, { keys, put, whole, less, si
   it('that lacks something removes nothing, and says so; one that is whole removes what is gone', async () => {
     expect((await harvest(name, whole)).counts.dataset).toMatchObject({ done: 4 });
     const before = (await reader.list()).length;
-    for (const [sign, held, says] of signs) {
+    for (const [sign, held, says] of sampled(signs, 4)) {
       const report = await harvest(name, held);
       expect(removals(report), sign).toBe(0);
       expect(saidOf(report), sign).toContainEqual(expect.stringMatching(says));

@@ -27,7 +27,7 @@ const items = new Map<string, Item>();
 beforeAll(async () => {
   const portal = await startPortal();
   visitor = await portal.reader();
-  place = await makeRedisPlace(portal.url);
+  place = makeRedisPlace(portal.url);
   const copy = join(place.dir, 'examples');
   cpSync(folder, copy, { recursive: true, filter: (path) => path !== join(folder, 'inbox') });
   mkdirSync(join(copy, 'inbox/bike-counts'), { recursive: true });

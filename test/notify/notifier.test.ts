@@ -15,12 +15,12 @@ import { openTestRedis } from '../support/redis.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { type Hook, openHook } from './support/hook.ts';
 
-const { redis, options } = await openTestRedis();
+const { redis, options } = openTestRedis();
 let hook: Hook;
 const log = createLog({ level: 'silent' });
 
 beforeEach(async () => {
-  await redis.flushall();
+  await redis.flushdb();
   hook = await openHook();
 });
 

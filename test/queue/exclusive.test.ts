@@ -13,7 +13,7 @@ beforeAll(async () => {
   server = await startTestRedis();
   redis = new Redis({ ...server.options, maxRetriesPerRequest: null });
 });
-beforeEach(() => redis.flushall());
+beforeEach(() => redis.flushdb());
 afterAll(async () => {
   redis.disconnect();
   await server.close();

@@ -32,7 +32,7 @@ afterAll(async () => {
   redis.disconnect();
   await server.close();
 });
-beforeEach(() => redis.flushall());
+beforeEach(() => redis.flushdb());
 
 describe('the run gate', () => {
   it('starts the first run at once and lets requests that come meanwhile share the next one', async () => {

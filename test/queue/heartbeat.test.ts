@@ -6,7 +6,7 @@ import { type AgreedLimits, type PortalLimits, workerHeartbeat } from '../../src
 import { openTestRedis } from '../support/redis.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
-const { redis } = await openTestRedis();
+const { redis } = openTestRedis();
 
 const log = createLog({ level: 'silent' });
 

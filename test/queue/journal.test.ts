@@ -9,14 +9,14 @@ import { Queues } from '../../src/queue/queues.ts';
 import { openTestRedis } from '../support/redis.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
-const { redis, options } = await openTestRedis();
+const { redis, options } = openTestRedis();
 const queue = new Queue('jobs', { connection: redis, prefix: 'q' });
 afterAll(() => queue.close());
 
 let job: Job;
 let lock: string;
 beforeEach(async () => {
-  await redis.flushall();
+  await redis.flushdb();
   job = await queue.add('dataset', { step: 'none' }, { jobId: 'one' });
   lock = `${job.queueQualifiedName}:one:lock`;
   await redis.set(lock, 'mine', 'PX', 5000);

@@ -38,7 +38,7 @@ const { document } = parseYaml(configMap.data['sluice.yaml'], 'sluice.yaml');
 if (!document) throw new Error('the configuration is no YAML');
 const checked = checkDocument(document, configFileSchema);
 
-const { redis } = await openTestRedis();
+const { redis } = openTestRedis();
 
 it('holds a configuration that sluice takes', () => {
   expect(checked.problems).toEqual([]);

@@ -29,7 +29,7 @@ afterAll(async () => {
   redis.disconnect();
   await server.close();
 });
-beforeEach(() => redis.flushall());
+beforeEach(() => redis.flushdb());
 
 describe('the heartbeat of workers', () => {
   it('brings the lowest limits into force, and raises them when that worker goes', async () => {
@@ -164,7 +164,7 @@ describe('schedules', () => {
 
   it('that were changed while nothing ran make up for what was missed before, if they make up at all', async () => {
     const missed = async (after: ScheduledTarget): Promise<number> => {
-      await redis.flushall();
+      await redis.flushdb();
       await syncSchedules(queues, [schedule('15 3 * * *')]);
       await redis.zadd('l:runs:repeat', Date.now() - 3_600_000, 'schedule.city@p');
       await syncSchedules(queues, [after]);

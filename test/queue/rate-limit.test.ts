@@ -3,14 +3,14 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { paceIn } from '../../src/queue/rate-limit.ts';
 import { openTestRedis } from '../support/redis.ts';
 
-const { redis } = await openTestRedis();
+const { redis } = openTestRedis();
 const signal = new AbortController().signal;
 const key = 'bucket';
 
 let now = 0;
 beforeEach(async () => {
   now = 1_700_000_000_000;
-  await redis.flushall();
+  await redis.flushdb();
 });
 
 type Pace = ReturnType<typeof paceIn>;
@@ -33,8 +33,8 @@ const booked = async (pace: Pace, requests: number): Promise<number[]> => {
 /** Requests per second in force: a full bucket is emptied, and the next two requests are a slot apart. */
 const rateOf = async (pace: Pace): Promise<number> => {
   now += 10_000;
-  const waits = await booked(pace, 1000);
-  const [before = 0, last = 0] = waits.slice(-2);
+  let [before, last] = [0, 0];
+  while (before === 0) [before, last] = [last, await pace.book()];
   now += last;
   return 1000 / (last - before);
 };
@@ -99,7 +99,7 @@ describe('the pace that a portal takes', () => {
 
   it('never exceeds what is configured', async () => {
     for (const most of [0.5, 3, 25]) {
-      await redis.flushall();
+      await redis.flushdb();
       const pace = paceOf(most);
       await ask(pace, 60, { ms: 200 });
       expect(await ask(pace, 20, { ms: 200 })).toBeLessThanOrEqual(most * 20 + 1);

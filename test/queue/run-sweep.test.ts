@@ -12,7 +12,7 @@ import type { DatasetWork } from '../../src/state/run-work.ts';
 import { Runs } from '../../src/state/runs.ts';
 import { openTestRedis } from '../support/redis.ts';
 
-const { redis } = await openTestRedis();
+const { redis } = openTestRedis();
 const keys = redisKeys('s');
 const queues = new Queues(redis, { prefix: 's', attempts: 3, keepLogs: 10, keepMs: 60_000 });
 const runs = new Runs(redis, keys, 60_000);
@@ -28,7 +28,7 @@ const request: RunRequest = {
   only: ['city/a'],
 };
 
-beforeEach(() => redis.flushall());
+beforeEach(() => redis.flushdb());
 
 const look = async (stuckMs = 30_000): Promise<void> => {
   const log = createLog({ level: 'silent' });

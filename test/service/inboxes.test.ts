@@ -10,7 +10,7 @@ import { openTestRedis } from '../support/redis.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
-const { redis } = await openTestRedis();
+const { redis } = openTestRedis();
 const keys = redisKeys('n');
 const deadlines = deadlinesIn(redis, keys);
 

@@ -10,14 +10,14 @@ import { deadlinesIn, expectedOf } from '../../src/state/deadlines.ts';
 import { Ledger } from '../../src/state/ledger.ts';
 import { openTestRedis } from '../support/redis.ts';
 
-const { redis } = await openTestRedis();
+const { redis } = openTestRedis();
 const keys = redisKeys('n');
 const everyMs = 60_000;
 let now = Date.now();
 let told: Notice[] = [];
 
 beforeEach(async () => {
-  await redis.flushall();
+  await redis.flushdb();
   now = Date.now();
   told = [];
 });

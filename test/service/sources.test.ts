@@ -21,7 +21,7 @@ import { openTestRedis } from '../support/redis.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { writeText } from '../support/yaml-file.ts';
 
-const { redis } = await openTestRedis();
+const { redis } = openTestRedis();
 const keys = redisKeys('s');
 
 const refused: Reason = { code: 'portal-refused', message: 'portal city: no such group', hint: 'mend it' };

@@ -8,7 +8,7 @@ import type { Notice } from '../../src/notify/notice.ts';
 import { StateWatch, stateFault } from '../../src/service/state-watch.ts';
 import { openTestRedis } from '../support/redis.ts';
 
-const { redis } = await openTestRedis();
+const { redis } = openTestRedis();
 const keys = redisKeys('n');
 const fill = () => redis.config('SET', 'maxmemory', '1');
 const makeRoom = () => redis.config('SET', 'maxmemory', '0');

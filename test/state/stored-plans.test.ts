@@ -8,7 +8,7 @@ import { Queues } from '../../src/queue/queues.ts';
 import { type HeldRun, storedPlans } from '../../src/state/stored-plans.ts';
 import { openTestRedis } from '../support/redis.ts';
 
-const { redis } = await openTestRedis();
+const { redis } = openTestRedis();
 const plans = storedPlans(redis, redisKeys('test'), 60_000);
 const queues = new Queues(redis, { prefix: 'test', attempts: 1, keepLogs: 10, keepMs: 60_000 });
 

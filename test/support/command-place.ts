@@ -1,8 +1,8 @@
 // A working directory for commands that are called in this process: quick settings, its own Redis and portal.
 import { join } from 'node:path';
 import type { CommonOptions } from '../../src/commands/io.ts';
-import { keepServer, killServersAfterwards } from '../redis-server/embedded-support.ts';
 import { type CommandIo, commandIo } from './command-io.ts';
+import { type PlaceRedis, redisOf } from './place-redis.ts';
 import { tempDir } from './temp-dir.ts';
 import { writeText } from './yaml-file.ts';
 
@@ -18,8 +18,8 @@ export interface CommandPlace {
   options: CommonOptions;
 }
 
-/** Makes a place; `config` is merged over the settings. Its Redis outlives the commands unless `keepsRedis` is false. */
-export const commandPlace = (config: Record<string, unknown> = {}, { keepsRedis = true } = {}): CommandPlace => {
+/** Makes a place; `config` is merged over the settings. See {@link PlaceRedis}. */
+export const commandPlace = (config: Record<string, unknown> = {}, redis: PlaceRedis = 'shared'): CommandPlace => {
   const dir = tempDir();
   const write = (name: string, text: string): string => writeText(dir, name, text);
   const settings = {
@@ -29,9 +29,15 @@ export const commandPlace = (config: Record<string, unknown> = {}, { keepsRedis 
     log: { level: 'silent' },
     web: { port: 0 },
   };
-  write('sluice.yaml', JSON.stringify({ portals: { local: { kind: 'embedded' } }, ...settings, ...config }));
-  killServersAfterwards(join(dir, 'state'));
-  if (keepsRedis) keepServer(join(dir, 'state'));
+  write(
+    'sluice.yaml',
+    JSON.stringify({
+      portals: { local: { kind: 'embedded' } },
+      redis: { url: redisOf(redis, join(dir, 'state')).url },
+      ...settings,
+      ...config,
+    }),
+  );
   return {
     dir,
     write,

@@ -8,9 +8,16 @@ export const isWhole = process.env.EXTENT === 'whole';
 fc.configureGlobal({ seed: Number(process.env.FC_SEED ?? 1) });
 
 /** How often a property is tried. */
-export const draws = (all: number): number => (isWhole ? all : Math.ceil(all / 4));
+export const draws = (all: number): number => (isWhole ? all : Math.ceil(all / 8));
 
 /** All cases or the full size, or those of the main suite. */
 export const cases = <T>(all: T, main: T): T => (isWhole ? all : main);
+
+/** All of a list, or one in `every` of them in the main suite. */
+export const sampled = <T>(all: T[], every: number): T[] =>
+  cases(
+    all,
+    all.filter((_, at) => at % every === 0),
+  );
 
 export { fc };

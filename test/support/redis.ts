@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { afterAll } from 'vitest';
 import type { RedisConnectionOptions } from '../../src/state/redis/connection.ts';
+import { claimDatabase } from './shared-redis.ts';
 import { waitUntil } from './wait-until.ts';
 
 /** A running Redis and the options with which every connection to it is made. */
@@ -59,15 +60,12 @@ export const startTestRedis = async (tcp?: Listening): Promise<TestRedis> => {
   };
 };
 
-/** A Redis of its own for a test file, with a connection to it; both end with the file. For the top of the file. */
-export const openTestRedis = async (): Promise<{ redis: Redis; options: RedisConnectionOptions }> => {
-  const server = await startTestRedis();
-  const redis = new Redis({ ...server.options, maxRetriesPerRequest: null });
-  afterAll(async () => {
-    redis.disconnect();
-    await server.close();
-  });
-  return { redis, options: server.options };
+/** An empty database of the Redis that tests share, with a connection to it that ends with the file. For the top of the file. */
+export const openTestRedis = (): { redis: Redis; options: RedisConnectionOptions } => {
+  const { options } = claimDatabase();
+  const redis = new Redis({ ...options, maxRetriesPerRequest: null });
+  afterAll(() => redis.disconnect());
+  return { redis, options };
 };
 
 const answers = async (path: string): Promise<boolean> => {

@@ -226,8 +226,9 @@ describe('signs beyond ASCII without letters', () => {
   });
 
   it('are never read wrongly, whatever the encoding', async () => {
-    for (const text of [...signTexts, ...letterTexts])
-      for (const encoding of written) {
+    for (const [nth, text] of [...signTexts, ...letterTexts].entries())
+      for (const [at, encoding] of written.entries()) {
+        if ((nth + at) % cases(1, 4) !== 0) continue;
         const bytes = encoderOf(encoding)(text);
         if (decoderOf(encoding).decode(bytes).split('?').length > text.split('?').length) continue;
         expect([text, encoding, await judged(bytes, text)]).not.toContain('wrong');

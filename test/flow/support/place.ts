@@ -6,8 +6,8 @@ import { Redis } from 'ioredis';
 import { type RedisKeys, redisKeys, targetName } from '../../../src/model/redis-keys.ts';
 import type { Report } from '../../../src/model/report.ts';
 import { Runs } from '../../../src/state/runs.ts';
-import { keepServer, killServersAfterwards } from '../../redis-server/embedded-support.ts';
 import { atFileEnd } from '../../support/file-end.ts';
+import { type PlaceRedis, redisOf } from '../../support/place-redis.ts';
 import { reportIn } from '../../support/printed.ts';
 import {
   type Ended,
@@ -53,26 +53,29 @@ export interface Place {
   serve(args?: string[], start?: StartHere): Promise<Started>;
   /** The same in a process of its own. */
   spawnService(args?: string[], start?: Start): Promise<Sluice>;
-  /** Connection to the embedded Redis, which must run. */
+  /** Connection to its Redis, which must run. */
   redis(): Redis;
+  redisUrl(): string;
   keys: RedisKeys;
   /** Process number of the embedded Redis. */
   redisPid(): number;
 }
 
-/** Makes a place; `config` is merged over quick settings. Its Redis outlives the commands unless `keepsRedis` is false. */
-export const makePlace = (config: Record<string, unknown> = {}, { keepsRedis = true } = {}): Place => {
+/** Makes a place; `config` is merged over quick settings. */
+export const makePlace = (config: Record<string, unknown> = {}, redis: PlaceRedis = 'shared'): Place => {
   const dir = tempDir();
   const stateDir = join(dir, 'state');
+  const { url, options } = redisOf(redis, stateDir);
   const write = (name: string, content: string | Buffer): string => {
     const path = join(dir, name);
     mkdirSync(dirname(path), { recursive: true });
     writeFileSync(path, content);
     return path;
   };
-  write('config/sluice.yaml', JSON.stringify({ portals: { local: { kind: 'embedded' } }, ...quick, ...config }));
-  killServersAfterwards(stateDir);
-  if (keepsRedis) keepServer(stateDir);
+  write(
+    'config/sluice.yaml',
+    JSON.stringify({ portals: { local: { kind: 'embedded' } }, redis: { url }, ...quick, ...config }),
+  );
   atFileEnd(endSluices);
   const all = (args: string[]): string[] => [...args, '--state', 'state'];
   // In this process unless it is to be killed or something else must be loaded: most of the time of a short command goes into the start of its own.
@@ -92,6 +95,7 @@ export const makePlace = (config: Record<string, unknown> = {}, { keepsRedis = t
   const spawn: Place['spawn'] = (args, start) => startSluice(all(args), { cwd: dir, ...start });
   const pidFile = (): { server: { pid: number } | null; socket: string } =>
     JSON.parse(readFileSync(join(stateDir, 'redis', 'redis.pid'), 'utf8'));
+  const redisUrl = (): string => url ?? `unix://${pidFile().socket}`;
   return {
     dir,
     stateDir,
@@ -104,11 +108,12 @@ export const makePlace = (config: Record<string, unknown> = {}, { keepsRedis = t
     serve: (args = [], options) => running(start(['start', ...args], options)),
     spawnService: (args = [], options) => running(spawn(['start', ...args], options)),
     redis: () => {
-      const redis = new Redis({ path: pidFile().socket, maxRetriesPerRequest: null, lazyConnect: false });
-      redis.on('error', () => undefined); // it is killed on purpose in some flows
-      atFileEnd(() => redis.disconnect());
-      return redis;
+      const client = new Redis({ ...(options ?? { path: pidFile().socket }), maxRetriesPerRequest: null });
+      client.on('error', () => undefined); // it is killed on purpose in some flows
+      atFileEnd(() => client.disconnect());
+      return client;
     },
+    redisUrl,
     keys: redisKeys('sluice'),
     redisPid: () => pidFile().server?.pid ?? -1,
   };

@@ -22,6 +22,6 @@ export const openPortalPlace = async (config: Record<string, unknown> = {}): Pro
     gateway,
     reader,
     person: await openReader(portal.url, editor.username, publisher.password),
-    place: await makeRedisPlace(gateway.url, config),
+    place: makeRedisPlace(gateway.url, config),
   };
 };

@@ -24,6 +24,7 @@ import { queueWorker } from '../../../src/queue/worker.ts';
 import { Ledger } from '../../../src/state/ledger.ts';
 import type { DatasetWork } from '../../../src/state/run-work.ts';
 import { Runs } from '../../../src/state/runs.ts';
+import type { Database } from '../../support/shared-redis.ts';
 
 const facts = { method: 'POST', path: '/api/dataset/node', status: 400 };
 
@@ -54,9 +55,9 @@ export interface ToyWorkers {
   stop(): Promise<void>;
 }
 
-/** Starts workers on the Redis at the socket `path`; `trick`: `kill-before-adding` or `lose-lock-before-adding`. */
-export const startToyWorkers = async (path: string, trick?: string): Promise<ToyWorkers> => {
-  const redis = new Redis({ path, maxRetriesPerRequest: null });
+/** Starts workers on this database; `trick`: `kill-before-adding` or `lose-lock-before-adding`. */
+export const startToyWorkers = async (database: Database['options'], trick?: string): Promise<ToyWorkers> => {
+  const redis = new Redis({ ...database, maxRetriesPerRequest: null });
   const queues = new Queues(redis, { prefix: 'toy', attempts: 4, keepLogs: 100, keepMs: 60_000 });
   const pauses = portalPauses(redis, redisKeys('toy'), queues);
   const breaker = circuitBreaker({

@@ -8,8 +8,8 @@ import type { Reason } from '../../../src/model/report.ts';
 import { Queues } from '../../../src/queue/queues.ts';
 import { Runs } from '../../../src/state/runs.ts';
 import { bundled } from '../../support/bundled.ts';
-import { startTestRedis } from '../../support/redis.ts';
 import { startNode } from '../../support/run-node.ts';
+import { claimDatabase } from '../../support/shared-redis.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { startToyWorkers, type ToyWorkers } from './toy-workers.ts';
 
@@ -18,18 +18,17 @@ const script = bundled(new URL('./toy-worker.ts', import.meta.url));
 /** How the job of a key ended. */
 type Outcome = { state: 'completed' } | { state: 'failed'; reason: Reason };
 
-/** A Redis with toy queues and worker processes that can be killed. */
+/** Toy queues and worker processes that can be killed. */
 export const openToy = async () => {
-  const server = await startTestRedis();
-  const redis = new Redis({ ...server.options, maxRetriesPerRequest: null });
+  const { options } = claimDatabase();
+  const redis = new Redis({ ...options, maxRetriesPerRequest: null });
   const queues = new Queues(redis, { prefix: 'toy', attempts: 4, keepLogs: 100, keepMs: 60_000 });
   const runs = new Runs(redis, redisKeys('toy'), 60_000);
   const children: ChildProcess[] = [];
-  const path = server.options.path ?? '';
   const serving: ToyWorkers[] = [];
   const start = async (...tricks: string[]): Promise<ChildProcess> => {
     await redis.del('toy.ready');
-    const child = startNode(script, { args: [path, ...tricks] });
+    const child = startNode(script, { args: [JSON.stringify(options), ...tricks] });
     children.push(child);
     await waitUntil('the toy worker', async () => (await redis.get('toy.ready')) ?? child.signalCode);
     return child;
@@ -39,7 +38,7 @@ export const openToy = async () => {
     queues,
     /** Starts workers in this process. */
     async serve(): Promise<ToyWorkers> {
-      const workers = await startToyWorkers(path);
+      const workers = await startToyWorkers(options);
       serving.push(workers);
       return workers;
     },
@@ -85,7 +84,6 @@ export const openToy = async () => {
       await Promise.all(serving.map(({ stop }) => stop()));
       await queues.close();
       redis.disconnect();
-      await server.close();
     },
   };
 };

@@ -1,6 +1,5 @@
 // What a handler works with in a test: an item that keeps its notes, a ledger on a real Redis, a client of a small portal.
-import { Redis } from 'ioredis';
-import { afterAll, beforeAll } from 'vitest';
+import type { Redis } from 'ioredis';
 import { uuidOfKey } from '../../../../src/model/key.ts';
 import { type LedgerEntry, newEntry } from '../../../../src/model/ledger-entry.ts';
 import { redisKeys } from '../../../../src/model/redis-keys.ts';
@@ -12,20 +11,11 @@ import type { ResourceState } from '../../../../src/pipeline/handlers/resource-f
 import type { Portal } from '../../../../src/portal-client/client.ts';
 import { Ledger } from '../../../../src/state/ledger.ts';
 import type { Runs } from '../../../../src/state/runs.ts';
-import { startTestRedis, type TestRedis } from '../../../support/redis.ts';
+import { openTestRedis } from '../../../support/redis.ts';
 
-/** A ledger on a Redis of its own; ends with the test file. */
+/** A ledger on a database of its own; ends with the test file. */
 export const useLedger = (): { ledger: () => Ledger; redis: () => Redis } => {
-  let server: TestRedis;
-  let redis: Redis;
-  beforeAll(async () => {
-    server = await startTestRedis();
-    redis = new Redis({ ...server.options, maxRetriesPerRequest: null });
-  });
-  afterAll(async () => {
-    redis.disconnect();
-    await server.close();
-  });
+  const { redis } = openTestRedis();
   return { ledger: () => new Ledger(redis, redisKeys('test')), redis: () => redis };
 };
 
