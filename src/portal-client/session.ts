@@ -343,6 +343,9 @@ const anonymous: Identity = { uid: '0', name: 'anonymous', roles: {} };
 const credentialsHint =
   'set username and password of this portal in the configuration, or SLUICE_USERNAME and SLUICE_PASSWORD';
 
+/** No more are kept, the oldest: a proxy that gives each reply a cookie of a new name would make requests ever larger. */
+const mostCookies = 50;
+
 class Cookies {
   private readonly jar = new CookieJar(undefined, { rejectPublicSuffixes: false, looseMode: true });
   private readonly url: string;
@@ -361,6 +364,9 @@ class Cookies {
     for (const line of [setCookie].flat().filter((each) => /^[\t\x20-\x7e]*$/.test(each)))
       this.jar.setCookieSync(line, this.url + path, { ignoreError: true });
     this.all = this.jar.getCookiesSync(this.url, { allPaths: true, expire: false, sort: true });
+    const newest = this.all.toSorted((a, b) => a.creationIndex - b.creationIndex).slice(mostCookies);
+    for (const { domain, path: at, key } of newest) void this.jar.store.removeCookie(domain, at, key);
+    this.all = this.all.filter((each) => !newest.includes(each));
   }
 
   /** Adds the session cookie by name where the login names it in its body only (spec 5). */

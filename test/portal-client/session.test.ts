@@ -42,6 +42,23 @@ describe('a session', () => {
     expect(read?.headers).not.toHaveProperty('x-csrf-token');
   });
 
+  it('does not grow by cookies of ever new names, and renews its own', async () => {
+    let count = 0;
+    const server = await start({
+      intercept: ({ method }) => {
+        if (method !== 'GET') return undefined;
+        const own = count === 150 ? ['SESSabc=renewed; path=/; HttpOnly'] : [];
+        return { body: [], headers: { 'set-cookie': [`visit-${++count}=1; path=/`, ...own] } };
+      },
+    });
+    const portal = openForTest(server.url);
+    for (let n = 0; n < 200; n++) await portal.nodes.list({}, calm);
+    const sent = server.requests('GET', '/').at(-1)?.headers.cookie?.split('; ') ?? [];
+    expect(sent.length).toBeLessThanOrEqual(50);
+    expect(sent).toContain('SESSabc=renewed');
+    expect(logins(server)).toBe(1);
+  });
+
   it('tells who is logged in, with roles', async () => {
     const server = await start();
     const portal = openForTest(server.url);
