@@ -1,4 +1,5 @@
 // `sluice status`: is it live, and if not, why?
+import { existsSync } from 'node:fs';
 import { relative, resolve } from 'node:path';
 import type { z } from 'zod';
 import { NotFoundError } from '../model/errors.ts';
@@ -10,6 +11,7 @@ import { statusSchema } from '../model/status.ts';
 import { waitOfRun } from '../queue/run-wait.ts';
 import { type InboxViewOfService, readInboxViews } from '../service/inboxes.ts';
 import { entriesWhere, inOrder, isAbout, itemViews, type KnownEntry, keysHint, wordsOf } from '../service/items.ts';
+import { knownManifests } from '../service/manifests.ts';
 import { whatIsOverdue } from '../service/overdue.ts';
 import { jobsOf } from '../service/overview.ts';
 import { isUnattended, waitsForWorker } from '../service/run-list.ts';
@@ -17,8 +19,7 @@ import type { Runtime } from '../service/runtime.ts';
 import { stateFault } from '../service/state-watch.ts';
 import { waitingFile } from '../service/waiting-file.ts';
 import { placeRule } from '../sources/drop/drop-target.ts';
-import { loadManifest } from '../sources/manifest/load.ts';
-import { isDropManifest } from '../sources/manifest/schema.ts';
+import { isDropManifest, type Manifest } from '../sources/manifest/schema.ts';
 import { plural, tally } from '../util/plural.ts';
 import { durationWords } from '../util/quantity.ts';
 import { type CommandDeclarations, commonOptions } from './declaration.ts';
@@ -114,6 +115,11 @@ const explainUnknown = async (runtime: Runtime, what: string, path: string): Pro
   const dropped = async () => waitingFile(await readInboxViews(runtime), { what, path });
   const waiting: Waiting | null = (await findPlanned(runtime, what)) ?? (await dropped());
   if (!waiting) {
+    const [taker] = existsSync(path) ? await takersOf(runtime, path) : [];
+    if (taker)
+      throw new NotFoundError(`${what} waits in the inbox of ${taker.manifest.name}, which nobody watches`, {
+        hint: `\`sluice start\` takes it, or \`sluice run-now ${taker.manifest.name}\` now`,
+      });
     throw new NotFoundError(`no key, file or title matches "${what}"`, {
       hint: `${await keysHint(runtime, what)}; a file is known once its manifest was published, one in an inbox while \`sluice start\` watches it`,
     });
@@ -140,7 +146,7 @@ const find = async (runtime: Runtime, what: string, path: string): Promise<Known
   const byKey = await entriesWhere(runtime, targets, ({ key }) => isWithin(key, what), { start: what });
   if (byKey.length > 0) return byKey;
   const names = new Set([path, what]);
-  const dropped = await keysOfDrop(runtime, path);
+  const dropped = new Set((await takersOf(runtime, path)).map(({ key }) => key));
   const isOfPath = ({ sourcePath, identifier, reason }: LedgerEntry): boolean =>
     names.has(sourcePath ?? '') || names.has(reason?.file ?? '') || identifier === what;
   const words = wordsOf(what);
@@ -151,18 +157,13 @@ const find = async (runtime: Runtime, what: string, path: string): Promise<Known
   return first ? found.filter(first) : [];
 };
 
-const keysOfDrop = async (runtime: Runtime, path: string): Promise<Set<string>> => {
-  const keys = new Set<string>();
-  for (const { manifestPath } of await runtime.ledger.targets()) {
-    const manifest = await loadManifest(manifestPath).catch(() => null); // a removed manifest has no inbox
-    if (!manifest || !isDropManifest(manifest)) continue;
-    const inside = relative(manifest.drop.folder, path);
-    if (inside.startsWith('..')) continue;
-    const placed = placeRule(manifest.drop)(inside);
-    if (placed.kind === 'file') keys.add(resourceKey(manifest.name, placed.place.dataset, placed.place.resource));
-  }
-  return keys;
-};
+/** The manifests that take a file from their inbox, each with the key that it gets. */
+const takersOf = async (runtime: Runtime, path: string): Promise<{ manifest: Manifest; key: string }[]> =>
+  (await knownManifests(runtime)).filter(isDropManifest).flatMap((manifest) => {
+    const placed = placeRule(manifest.drop)(relative(manifest.drop.folder, path)); // `..` is left, wherever it leads
+    if (placed.kind !== 'file') return [];
+    return { manifest, key: resourceKey(manifest.name, placed.place.dataset, placed.place.resource) };
+  });
 
 const isFine = ({ live, reason, run }: Shown): boolean => live || (reason === null && !run);
 

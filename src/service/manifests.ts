@@ -87,13 +87,18 @@ export const knownPaths = async (runtime: Runtime, kept: ReadonlyMap<string, Kep
   return [...paths].sort(byName);
 };
 
-/** The known manifest of a name. @throws NotFoundError naming the known ones */
-export const manifestNamed = async (runtime: Runtime, name: string): Promise<Manifest> => {
+/** The sound manifests that are known, also those that were ever run. */
+export const knownManifests = async (runtime: Runtime): Promise<Manifest[]> => {
   const paths = await knownPaths(runtime, await keptSchedules(runtime.queues));
   const ran = (await runtime.ledger.targets())
     .map(({ manifestPath }) => manifestPath)
     .filter((path) => existsSync(path));
-  const { manifests } = await loadSound(new Set([...paths, ...ran]));
+  return (await loadSound(new Set([...paths, ...ran]))).manifests;
+};
+
+/** The known manifest of a name. @throws NotFoundError naming the known ones */
+export const manifestNamed = async (runtime: Runtime, name: string): Promise<Manifest> => {
+  const manifests = await knownManifests(runtime);
   const named = manifests.find((manifest) => manifest.name === name);
   if (named) return named;
   const names = manifests.map((manifest) => manifest.name).sort(byName);

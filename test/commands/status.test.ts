@@ -95,6 +95,20 @@ describe('sluice status', () => {
     await expect(status('data/other.csv')).rejects.toMatchObject({ code: 'not-found', hint });
   });
 
+  it('names the manifest that takes a file from its inbox, which no service watches', async () => {
+    const place = commandPlace({ manifests: ['jobs/*.yaml'] });
+    place.write('inbox/trees.csv', 'id\n1\n');
+    place.write('jobs/city.yaml', 'name: city-drop\ndrop: { folder: ../inbox, files: "*.csv" }\n');
+    const statusOf = (what: string) => statusCommand(what, place.options, place.io().io);
+    await expect(statusOf('inbox/trees.csv')).rejects.toMatchObject({
+      code: 'not-found',
+      message: expect.stringContaining('waits in the inbox of city-drop, which nobody watches'),
+      hint: '`sluice start` takes it, or `sluice run-now city-drop` now',
+    });
+    for (const other of ['inbox/none.csv', 'inbox/deep/er/a.csv', 'jobs/city.yaml'])
+      await expect(statusOf(other)).rejects.toMatchObject({ message: expect.stringContaining('matches') });
+  });
+
   it('still answers when the manifest is gone', async () => {
     const [path, aside] = [join(place.dir, 'city.yaml'), join(place.dir, 'city.aside')];
     renameSync(path, aside);
