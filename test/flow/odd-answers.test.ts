@@ -1,4 +1,5 @@
 // Answers that are sound for another question: a node that is said to be gone, a file that is said to be attached.
+import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, expect, it } from 'vitest';
 import { type GatedPortal, openGatedPortal } from './support/gated-portal.ts';
 import type { Gateway, Passed } from './support/gateway.ts';
@@ -43,6 +44,24 @@ it.each([
   there.gateway.instead = once(fits, gone);
   const { code, report } = await place.publish(manifestOf(name));
   expect([code, itemOf(report, `${name}/d/t`).live]).toEqual([0, true]);
+  expect(doubles(await there.reader.list())).toEqual([]);
+});
+
+it('a node that the portal has named, and stores seconds later, is waited for', async () => {
+  let isOpen = true;
+  let stored: Promise<unknown> = Promise.resolve();
+  there.gateway.instead = ({ method, path, body }) => {
+    const isCreate = `${method} ${path}` === 'POST /api/dataset/node' && body.includes('"type":"resource"');
+    if (!isCreate || !isOpen) return null;
+    isOpen = false;
+    // As its queue will make it.
+    stored = sleep(4000).then(() => there.reader.create(JSON.parse(body)));
+    return { status: 200, body: { nid: String(highest + 1), uri: 'x' } };
+  };
+  const highest = Math.max(0, ...(await there.reader.list()).map(({ nid }) => Number(nid)));
+  const { code, report } = await place.publish(manifestOf('queued'));
+  await stored;
+  expect([code, itemOf(report, 'queued/d/t').live]).toEqual([0, true]);
   expect(doubles(await there.reader.list())).toEqual([]);
 });
 

@@ -56,11 +56,13 @@ export interface Located extends WrittenNode {
  */
 export const locateNode = async (target: NodeTarget, wish: NodeWish, entry: LedgerEntry): Promise<Located> => {
   const { item } = target;
-  const found = await lookFor(target, wish, entry);
-  const isNew = entry.pending?.what === 'create' || (entry.nid !== null && item.isNewNode);
-  if (found.entry.nid !== null || !isNew) return found;
-  await sleep(1200, undefined, { signal: item.signal }); // replicas show it late
-  return lookFor(target, wish, entry);
+  const isNamed = entry.nid !== null && item.isNewNode;
+  // Replicas show a new node late, and some portals store what they have named only seconds later.
+  for (let looks = isNamed ? 8 : entry.pending?.what === 'create' ? 1 : 0; ; looks--) {
+    const found = await lookFor(target, wish, entry);
+    if (found.entry.nid !== null || looks === 0) return found;
+    await sleep(1200, undefined, { signal: item.signal });
+  }
 };
 
 const lookFor = async (target: NodeTarget, wish: NodeWish, entry: LedgerEntry): Promise<Located> => {
