@@ -1,7 +1,7 @@
 // `sluice help`: the formats of the two files that people write, and error codes.
 import { readFileSync } from 'node:fs';
 import { type ErrorCode, errorCodes, isErrorCode, retriedCodes, UsageError } from '../model/errors.ts';
-import { outcomeOf } from '../model/item-state.ts';
+import { outcomeOf } from '../model/ledger-entry.ts';
 import { didYouMean } from '../model/yaml/nearest.ts';
 import { exitCodeOfCode, exitCodes } from './io.ts';
 import { lines } from './text.ts';

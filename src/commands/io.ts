@@ -14,7 +14,7 @@ import {
   SluiceError,
   UsageError,
 } from '../model/errors.ts';
-import { isHeldBack } from '../model/item-state.ts';
+import { isHeldBack } from '../model/ledger-entry.ts';
 import type { StoredReport } from '../model/report.ts';
 import { coloured } from './colour.ts';
 import { type TerminalLine, wrapToCells } from './terminal-line.ts';

@@ -1,7 +1,7 @@
 // Reports as text: the items of a run, what is no longer in the manifest, and the next command.
-import { fateOf, fatesText, heldBy, isHeldBack } from '../model/item-state.ts';
+
 import { parentKey } from '../model/key.ts';
-import type { IndexedEntry } from '../model/ledger-entry.ts';
+import { fateOf, fatesText, heldBy, type IndexedEntry, isHeldBack } from '../model/ledger-entry.ts';
 import { isSuccess, type ReportItem, type StoredReport } from '../model/report.ts';
 import { changesText, type RowChanges } from '../model/table-history.ts';
 import type { Runtime } from '../service/runtime.ts';

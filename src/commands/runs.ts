@@ -1,8 +1,8 @@
 // What was done: `sluice runs`, `report` and `log` of runs, `history` of a table.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { NotFoundError } from '../model/errors.ts';
-import { fatesText } from '../model/item-state.ts';
 import { itemId } from '../model/job.ts';
+import { fatesText } from '../model/ledger-entry.ts';
 import { unprovenText } from '../model/moved.ts';
 import { targetOfName } from '../model/redis-keys.ts';
 import { reasonText } from '../model/report.ts';

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { relative, resolve } from 'node:path';
 import { Writable } from 'node:stream';
 import { UsageError } from '../model/errors.ts';
-import { fateOf, outcomeOf } from '../model/item-state.ts';
+import { fateOf, outcomeOf } from '../model/ledger-entry.ts';
 import { createLog } from '../model/log.ts';
 import { targetName } from '../model/redis-keys.ts';
 import { causesOf, dropAgain, type Reason, type ReportItem, reasonText, type StoredReport } from '../model/report.ts';

@@ -1,7 +1,7 @@
 // What `sluice status --json` prints. Parsing with the schema leaves out all else that is known, and makes times ISO 8601.
 import { z } from 'zod';
-import { itemFates, stateWords } from './item-state.ts';
 import { itemKinds } from './key.ts';
+import { itemFates, stateWords } from './ledger-entry.ts';
 import { removalModes } from './policy.ts';
 import { reasonSchema, rejectedRowsSchema } from './report.ts';
 import { rowChangesSchema } from './table-history.ts';

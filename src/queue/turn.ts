@@ -2,7 +2,6 @@
 // is flushed, and its end is settled.
 import { DelayedError, ErrorCode, type Job, UnrecoverableError, WaitingError } from 'bullmq';
 import { machineFault, PortalLoginError, reasonOf, SluiceError } from '../model/errors.ts';
-import { endText } from '../model/item-state.ts';
 import {
   GiveBack,
   type Handler,
@@ -19,6 +18,7 @@ import {
   UnfinishedItemsError,
 } from '../model/job.ts';
 import { JobLease } from '../model/lease.ts';
+import { endText } from '../model/ledger-entry.ts';
 import type { Log } from '../model/log.ts';
 import { meterOf, movedText } from '../model/moved.ts';
 import { reasonText } from '../model/report.ts';

@@ -1,9 +1,8 @@
 // Actions of operators on runs, items and portals, from a terminal or the pages; workers carry them out.
 import { CancelledError, NotFoundError, PausedError, reasonOf } from '../model/errors.ts';
-import { isGuarded } from '../model/item-state.ts';
 import type { RunRequest } from '../model/job.ts';
 import { isWithin } from '../model/key.ts';
-import type { IndexedEntry } from '../model/ledger-entry.ts';
+import { type IndexedEntry, isGuarded } from '../model/ledger-entry.ts';
 import type { RemovalMode } from '../model/policy.ts';
 import type { KnownTarget, Target } from '../model/redis-keys.ts';
 import { isSuccess } from '../model/report.ts';

@@ -1,10 +1,9 @@
 // Items as they stand: how many there are of each state, how they are found, and one in full.
 import { existsSync } from 'node:fs';
 import { basename } from 'node:path';
-import { type ItemState, itemStateOf } from '../model/item-state.ts';
 import { itemId } from '../model/job.ts';
 import { idsOfKey, kindOfKey } from '../model/key.ts';
-import { type LedgerEntry, newEntry } from '../model/ledger-entry.ts';
+import { type ItemState, itemStateOf, type LedgerEntry, newEntry } from '../model/ledger-entry.ts';
 import type { KnownTarget, Target } from '../model/redis-keys.ts';
 import { versionsOf } from '../model/table-history.ts';
 import { didYouMean } from '../model/yaml/nearest.ts';

@@ -1,5 +1,5 @@
 // Reports as files for other programs and people: JSON, CSV, a page.
-import { fateOf } from '../model/item-state.ts';
+import { fateOf } from '../model/ledger-entry.ts';
 import { type ReportItem, reasonText, type StoredReport } from '../model/report.ts';
 import { changesText, countsText } from '../model/table-history.ts';
 import { html, type Part, reportPage, reportTable } from '../util/html.ts';

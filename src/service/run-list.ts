@@ -1,5 +1,5 @@
 // Runs as lists show them: on the terminal, as JSON and on the pages.
-import type { ItemFate } from '../model/item-state.ts';
+import type { ItemFate } from '../model/ledger-entry.ts';
 import { targetName } from '../model/redis-keys.ts';
 import { BoundedMap } from '../util/bounded-map.ts';
 import type { Runtime } from './runtime.ts';

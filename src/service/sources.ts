@@ -1,9 +1,9 @@
 // Gathers the source of a manifest: its wishes, and the dropped files behind them.
 import { join } from 'node:path';
 import { z } from 'zod';
-import { isPassing } from '../model/item-state.ts';
 import type { RunRequest } from '../model/job.ts';
 import { isChangeLog, resourceKey } from '../model/key.ts';
+import { isPassing } from '../model/ledger-entry.ts';
 import { type Reason, reasonSchema, saidOf } from '../model/report.ts';
 import type { ResourceWish } from '../model/wish.ts';
 import type { Gathered } from '../pipeline/handlers/deps.ts';

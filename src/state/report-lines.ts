@@ -4,7 +4,7 @@ import { buffer } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import { createDeflate, createInflate } from 'node:zlib';
 import { z } from 'zod';
-import { fateOf, itemFates } from '../model/item-state.ts';
+import { fateOf, itemFates } from '../model/ledger-entry.ts';
 import {
   type CountedItem,
   countItem,

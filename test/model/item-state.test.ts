@@ -1,7 +1,6 @@
 // How items stand: a table that a guard holds is told from what is held back because somebody edited it.
 import { describe, expect, it } from 'vitest';
-import { fateOf, isGuarded, itemStateOf } from '../../src/model/item-state.ts';
-import { type LedgerEntry, newEntry } from '../../src/model/ledger-entry.ts';
+import { fateOf, isGuarded, itemStateOf, type LedgerEntry, newEntry } from '../../src/model/ledger-entry.ts';
 
 const key = 'city/budget/spending';
 const entryOf = (code: string | null, known: Partial<LedgerEntry> = {}): LedgerEntry => ({

@@ -1,8 +1,8 @@
 // Job kind `close`: ends what is open of a run that ends early, then makes its report, settles its dropped files, and tells.
 import { reasonOf } from '../../model/errors.ts';
-import { fatesText, outcomeOf } from '../../model/item-state.ts';
 import type { Handler, JobContext, RunData, RunRequest } from '../../model/job.ts';
 import { kindOfKey, parentKey } from '../../model/key.ts';
+import { fatesText, outcomeOf } from '../../model/ledger-entry.ts';
 import type { Reason, StoredReport } from '../../model/report.ts';
 import { ReportBuilder, summaryOf } from '../../state/report-lines.ts';
 import type { SettledClaim } from '../../state/run-work.ts';

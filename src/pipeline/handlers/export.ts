@@ -1,9 +1,9 @@
 // Job kind `export`: one dataset into the folder of its run, which lists the portal first and completes it at the end.
 import { join } from 'node:path';
 import { JobLostError, reasonOf, VerifyFailedError } from '../../model/errors.ts';
-import { endText } from '../../model/item-state.ts';
 import { type Handler, itemId, type JobContext } from '../../model/job.ts';
 import { datasetKey, idsOfKey, resourceKey, uuidOfKey } from '../../model/key.ts';
+import { endText } from '../../model/ledger-entry.ts';
 import { type ExportOrder, type Reason, type ReportItem, reportItem } from '../../model/report.ts';
 import { datasetWorkSchema } from '../../state/run-work.ts';
 import type { Runs } from '../../state/runs.ts';

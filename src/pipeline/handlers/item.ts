@@ -1,10 +1,9 @@
 // The items of a job, each with its log, its actions and its end; and what a failure of one means for the job.
 import { performance } from 'node:perf_hooks';
 import { isOutage, JobLostError, machineFault, PortalLoginError, reasonOf, SluiceError } from '../../model/errors.ts';
-import { endText, isPassing, outcomeOf } from '../../model/item-state.ts';
 import { GiveBack, type ItemLog, itemId, type JobContext, UnfinishedItemsError } from '../../model/job.ts';
 import { kindOfKey, parentKey } from '../../model/key.ts';
-import { type LedgerEntry, newEntry, warningsOf } from '../../model/ledger-entry.ts';
+import { endText, isPassing, type LedgerEntry, newEntry, outcomeOf, warningsOf } from '../../model/ledger-entry.ts';
 import { type ItemAction, type Reason, type ReportItem, reportItem } from '../../model/report.ts';
 import { sourcePathOf } from '../../model/wish.ts';
 import { asideOf } from '../../sources/drop/spool.ts';

@@ -1,10 +1,9 @@
 // The work of a run, made of its plan: one entry for each dataset and resource with something to do.
 import { maxPageSize } from '../../dataset-api/paths.ts';
 import { DiscardedError, reasonOf } from '../../model/errors.ts';
-import { outcomeOf } from '../../model/item-state.ts';
 import type { RunData } from '../../model/job.ts';
 import { kindOfKey, parentKey, resourceKey } from '../../model/key.ts';
-import { type LedgerEntry, newEntry } from '../../model/ledger-entry.ts';
+import { type LedgerEntry, newEntry, outcomeOf } from '../../model/ledger-entry.ts';
 import type { OnDrift } from '../../model/policy.ts';
 import type { Reason, ReportItem } from '../../model/report.ts';
 import type { DatasetWish, ResourceWish } from '../../model/wish.ts';

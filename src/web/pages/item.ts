@@ -1,7 +1,14 @@
 // The page of an item: live or not and why, what to do, how it came to be, its versions.
-import { canRetry, isGuarded, itemStateOf, stateWords } from '../../model/item-state.ts';
+
 import { kindOfKey, parentKey } from '../../model/key.ts';
-import { type LedgerEntry, warningsOf } from '../../model/ledger-entry.ts';
+import {
+  canRetry,
+  isGuarded,
+  itemStateOf,
+  type LedgerEntry,
+  stateWords,
+  warningsOf,
+} from '../../model/ledger-entry.ts';
 import { targetName } from '../../model/redis-keys.ts';
 import { stepLine } from '../../model/step-words.ts';
 import { changesText, countsText, type RowChanges, type TableVersion } from '../../model/table-history.ts';

@@ -1,7 +1,7 @@
 // The frame of the pages, the words and figures that all of them use, and a page as the answer to a request.
 import { URL } from 'node:url';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { type ItemFate, type ItemState, itemStateOf, stateWords } from '../../model/item-state.ts';
+import { type ItemFate, type ItemState, itemStateOf, stateWords } from '../../model/ledger-entry.ts';
 import { dropAgain, faultyLine, type Reason } from '../../model/report.ts';
 import { fileNameOf, type KnownEntry } from '../../service/items.ts';
 import { documentHtml, type Html, html, type Part } from '../../util/html.ts';

@@ -1,5 +1,5 @@
 // The manifests on the first page, a row each: how it stands, what is live, the next run, the last ones; and a filter.
-import { type ItemState, stateWords } from '../../model/item-state.ts';
+import { type ItemState, stateWords } from '../../model/ledger-entry.ts';
 import { unprovenText } from '../../model/moved.ts';
 import { targetName } from '../../model/redis-keys.ts';
 import type { TargetView } from '../../service/overview.ts';

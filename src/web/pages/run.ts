@@ -1,5 +1,5 @@
 // The page of a run: what became of its items, what failed for which cause, and how it is going.
-import { canRetry, fateOf, fatesText, itemFates } from '../../model/item-state.ts';
+import { canRetry, fateOf, fatesText, itemFates } from '../../model/ledger-entry.ts';
 import { paceText, unprovenText } from '../../model/moved.ts';
 import { targetOfName } from '../../model/redis-keys.ts';
 import type { Cause, ReportItem } from '../../model/report.ts';
