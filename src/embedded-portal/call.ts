@@ -7,8 +7,7 @@ import { clientAddress, plainAddress } from '../util/connections.ts';
 import { parseQuery } from './media/form.ts';
 import type { Call, Portal } from './portal.ts';
 import { Refusal } from './refusal.ts';
-import type { Session } from './store/sessions.ts';
-import type { User } from './store/users.ts';
+import type { Session, User } from './store/users.ts';
 
 const hostPattern = /^[A-Za-z0-9._-]{1,253}(?::\d{1,5})?$|^\[[0-9A-Fa-f:.]{2,45}\](?::\d{1,5})?$/;
 

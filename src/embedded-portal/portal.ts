@@ -19,9 +19,8 @@ import { Refusal } from './refusal.ts';
 import type { Site } from './site.ts';
 import type { NodeType, StoredFile } from './store/nodes.ts';
 import type { Store } from './store/open.ts';
-import type { Session } from './store/sessions.ts';
 import type { Tokens } from './store/tokens.ts';
-import type { User } from './store/users.ts';
+import type { Session, User } from './store/users.ts';
 
 /** The datastore as resources use it: our own one, or that of a release. Ids are numeric strings. */
 export type PortalDatastore = Omit<Datastore, 'search' | 'sweep' | 'fieldStatus'> & {

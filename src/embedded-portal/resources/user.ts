@@ -7,9 +7,7 @@ import { textOf } from '../content/items.ts';
 import { checkPassword, hashPassword, isWeakHash } from '../password.ts';
 import { type Call, needById, type Operation, type Resource, type Result } from '../portal.ts';
 import { demand, em, may, Refusal } from '../refusal.ts';
-import type { Attempt } from '../store/flood.ts';
-import { cookieSeconds, randomToken } from '../store/sessions.ts';
-import type { Account, User } from '../store/users.ts';
+import { type Account, type Attempt, cookieSeconds, randomToken, type User } from '../store/users.ts';
 
 /** The user object (spec 2.4) as `viewer` sees it; `login` is a number in the answer to a login, a text elsewhere. */
 const userView = (user: Account, viewer: User, login: number | string): Record<string, unknown> => {

@@ -6,13 +6,11 @@ import { keepPrivate, makeFolder, syncFolder } from '../../util/files.ts';
 import { LockFile } from '../../util/lock-file.ts';
 import { DatabaseSync } from '../../util/sqlite.ts';
 import { defaultRoles, type RoleTable } from '../roles.ts';
-import { openFlood } from './flood.ts';
 import { openFiles, openNodes } from './nodes.ts';
 import { makeTables } from './schema.ts';
-import { openSessions } from './sessions.ts';
 import { statementsOf } from './statements.ts';
 import { openTerms } from './terms.ts';
-import { openUsers } from './users.ts';
+import { openFlood, openSessions, openUsers } from './users.ts';
 import { Writer } from './writer.ts';
 
 /** An open store; this process alone holds it. */

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { NotFoundError, PortalStoreError } from '../../model/errors.ts';
 import { DatabaseSync } from '../../util/sqlite.ts';
 import { schemaVersion } from './schema.ts';
-import { hashOf, randomToken } from './sessions.ts';
 import { statementsOf } from './statements.ts';
+import { hashOf, randomToken } from './users.ts';
 
 export type Tokens = ReturnType<typeof openTokenTable>;
 

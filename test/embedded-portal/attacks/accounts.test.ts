@@ -3,7 +3,7 @@ import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { openStore } from '../../../src/embedded-portal/store/open.ts';
-import { longestSeconds } from '../../../src/embedded-portal/store/sessions.ts';
+import { longestSeconds } from '../../../src/embedded-portal/store/users.ts';
 import { type Caller, sendRaw, startTestPortal, testUsers } from '../../support/portal.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, it } from 'vitest';
 import { openStore } from '../../../src/embedded-portal/store/open.ts';
-import { idleSeconds } from '../../../src/embedded-portal/store/sessions.ts';
+import { idleSeconds } from '../../../src/embedded-portal/store/users.ts';
 import { type Reply, sendRaw, startTestPortal } from '../../support/portal.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 

@@ -1,9 +1,15 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { beforeEach, expect, it } from 'vitest';
-import { type Attempt, addressLimit, openFlood, userLimit } from '../../../src/embedded-portal/store/flood.ts';
 import { makeTables } from '../../../src/embedded-portal/store/schema.ts';
-import { idleSeconds, openSessions } from '../../../src/embedded-portal/store/sessions.ts';
+import {
+  type Attempt,
+  addressLimit,
+  idleSeconds,
+  openFlood,
+  openSessions,
+  userLimit,
+} from '../../../src/embedded-portal/store/users.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
 let db: DatabaseSync;

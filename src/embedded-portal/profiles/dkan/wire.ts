@@ -3,7 +3,7 @@ import { textOf } from '../../content/items.ts';
 import type { Call, Wire } from '../../portal.ts';
 import { exceptionFault } from '../../refusal.ts';
 import { deletedCookie, sessionCookie } from '../../resources/user.ts';
-import { randomToken } from '../../store/sessions.ts';
+import { randomToken } from '../../store/users.ts';
 import { specWire } from '../spec.ts';
 import { chooseRecordedFormat, recordedFormats } from './formats.ts';
 
