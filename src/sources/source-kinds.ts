@@ -2,8 +2,6 @@
 import { join } from 'node:path';
 import type { Log } from '../model/log.ts';
 import type { DatasetWish } from '../model/wish.ts';
-import { webCatalogue } from './catalogue/catalogue-bytes.ts';
-import { gatherCatalogue } from './catalogue/gather-catalogue.ts';
 import { type GatheredDrop, gatherDrop } from './drop/gather-drop.ts';
 import { foldersOf, listClaims } from './drop/spool.ts';
 import type { Fetcher } from './fetch/fetch.ts';
@@ -47,6 +45,9 @@ export const gatherSource = async (
     return listed({ ...(await gatherDrop(manifest, claims)), complete });
   }
   if (!('catalogue' in manifest)) return listed({ wishes: await gatherManifest(manifest) });
+  // Most manifests need no reader of catalogues.
+  const { webCatalogue } = await import('./catalogue/catalogue-bytes.ts');
+  const { gatherCatalogue } = await import('./catalogue/gather-catalogue.ts');
   const source = webCatalogue(manifest.catalogue.from, { ...tools, cacheDir: join(stateDir, 'catalogues') });
   const wishes = new WishList(join(stateDir, 'plans'));
   try {
