@@ -25,11 +25,10 @@ import {
 } from '../compare/node.ts';
 import { isProven } from '../plan/plan.ts';
 import { publicTables } from './change-log.ts';
-import { completeLinks } from './dataset-links.ts';
 import { forJob, type HandlerDeps } from './deps.ts';
 import { asOf, endOf, type Item, ItemRunner, noteFound, workLost } from './item.ts';
 import { locateNode, type NodeTarget, nidOnPortal, targetOf, unknownNode, type WrittenNode } from './node-locate.ts';
-import { proveNode } from './node-prove.ts';
+import { completeLinks, proveNode } from './node-prove.ts';
 import { factsOf, type WriteMore, writeNode } from './node-write.ts';
 import { removeNode } from './removal.ts';
 import { publishResource, type ResourceMode } from './resource.ts';

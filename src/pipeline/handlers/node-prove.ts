@@ -1,4 +1,4 @@
-// Verifies that a node holds what is wanted, as a reader of the portal sees it.
+// Verifies that a node holds what is wanted, as a reader of the portal sees it; what the portal did not store as sent is completed.
 import { baselineOf, countItems, shownField } from '../../dataset-api/compare.ts';
 import { PortalGoneError, VerifyFailedError } from '../../model/errors.ts';
 import type { LedgerEntry } from '../../model/ledger-entry.ts';
@@ -9,15 +9,18 @@ import {
   asRead,
   differences,
   driftHeld,
+  holdsLinks,
   isKnownDifference,
   isOurs,
+  linkedNids,
+  linksField,
   logOf,
   type NodeWish,
   newNonce,
   unexpectedFields,
 } from '../compare/node.ts';
 import type { NodeTarget, WrittenNode } from './node-locate.ts';
-import { factsOf, type WriteMore, writeNode } from './node-write.ts';
+import { factsOf, updatePatiently, type WriteMore, writeNode } from './node-write.ts';
 
 type ProvenNode = WrittenNode & { node: PortalNode };
 
@@ -109,4 +112,43 @@ const settled = async ({ portal, item }: NodeTarget, wish: NodeWish, { entry, no
   const notHeld = Object.fromEntries([...stillKnown, ...got]);
   const baseline = Object.fromEntries([...before, ...now]);
   return { node, entry: { ...entry, ...asRead(node, entry), notHeld, baseline } };
+};
+
+/** Makes the list hold ours in order; editing forms take one more item a write, by position. @throws VerifyFailedError */
+export const completeLinks = async (target: NodeTarget, wish: NodeWish, node: PortalNode, links: readonly string[]) => {
+  const { item, portal } = target;
+  const grows = (await portal.dialectInUse(item.signal)) === 'form';
+  let now = node;
+  for (let writes = 0; !holdsLinks(linkedNids(now), links); writes++) {
+    const held = linkedNids(now);
+    const missing = links.filter((nid) => !held.includes(nid));
+    if (writes > links.length + 1 || (writes > 1 && !grows)) {
+      if (missing.length === 0) break; // in another order than ours, which the portal does not change
+      throw new VerifyFailedError(
+        `${portal.name}: the list of dataset node ${now.nid} does not hold the resource nodes ${missing.join(', ')}`,
+        { hint: 'they may have been deleted or unlinked just now: publish again; if it persists, look at both nodes' },
+      );
+    }
+    const why = missing.length === 0 ? 'in another order' : `without ${missing.length} of ${links.length} resources`;
+    await item.note(`the list of the dataset is ${why}: writing it`);
+    const fields = grows && missing.length > 0 ? linksField([], [...held, ...missing]) : linksField(held, links);
+    await updatePatiently(target, now, { log: logOf(wish, newNonce()), fields }, item.signal);
+    await item.did('updated');
+    now = await portal.nodes.read(now.nid, item.signal);
+    // Lists are not stored as sent here: the other side is written instead.
+    if (!grows && !holdsLinks(linkedNids(now), links)) now = await linkFromResources(target, now, links);
+  }
+  return now;
+};
+
+const linkFromResources = async ({ item, portal }: NodeTarget, dataset: PortalNode, links: readonly string[]) => {
+  const missing = links.filter((nid) => !linkedNids(dataset).includes(nid));
+  if (missing.length === 0) return dataset;
+  portal.traits.learn({ linksByList: false });
+  for (const nid of missing) {
+    const resource = await portal.nodes.read(nid, item.signal);
+    const fields = { field_dataset_ref: { und: [{ target_id: dataset.nid }] } };
+    await portal.nodes.update(nid, { log: resource.log, fields }, item.signal, resource);
+  }
+  return portal.nodes.read(dataset.nid, item.signal);
 };
