@@ -10,11 +10,11 @@ import { isAnswer, type Portal } from '../../portal-client/client.ts';
 import type { DatasetWork } from '../../state/run-work.ts';
 import { eachAtOnce } from '../../util/concurrency.ts';
 import { plural } from '../../util/plural.ts';
-import { editedFields } from '../compare/decide.ts';
 import {
   areGroupsLate,
   asRead,
   driftHeld,
+  editedFields,
   hasGroups,
   holdsLinks,
   linkedNids,

@@ -4,11 +4,11 @@ import { PortalGoneError, VerifyFailedError } from '../../model/errors.ts';
 import type { LedgerEntry } from '../../model/ledger-entry.ts';
 import type { ItemAction } from '../../model/report.ts';
 import type { PortalNode } from '../../portal-client/client.ts';
-import { editedFields } from '../compare/decide.ts';
 import {
   asRead,
   differences,
   driftHeld,
+  editedFields,
   holdsLinks,
   isKnownDifference,
   isOurs,

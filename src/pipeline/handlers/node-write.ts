@@ -5,17 +5,20 @@ import { PortalBusyError, PortalConflictError, PortalError, PortalRefusedError }
 import type { LedgerEntry, SentNode } from '../../model/ledger-entry.ts';
 import type { NodeFields } from '../../model/wish.ts';
 import { isAnswer, isForbidden, type NodeChanges, type PortalNode } from '../../portal-client/client.ts';
-import { changesOf, decideUpdate, type NodeFacts, sentOf } from '../compare/decide.ts';
 import {
   bearsNonce,
   bearsWish,
+  changesOf,
+  decideUpdate,
   driftHeld,
   linkedNids,
   logOf,
+  type NodeFacts,
   type NodeWish,
   newNonce,
   nidsIn,
   resolveAt,
+  sentOf,
 } from '../compare/node.ts';
 import { asOf } from './item.ts';
 import { type Located, locateNode, type NodeTarget, unknownNode, type WrittenNode } from './node-locate.ts';

@@ -7,10 +7,10 @@ import {
   decideUpdate,
   editedFields,
   type NodeFacts,
+  type NodeWish,
   sentOf,
   type UpdateDecision,
-} from '../../../src/pipeline/compare/decide.ts';
-import type { NodeWish } from '../../../src/pipeline/compare/node.ts';
+} from '../../../src/pipeline/compare/node.ts';
 import type { PortalNode } from '../../../src/portal-client/client.ts';
 
 const key = 'city/budget';
