@@ -13,7 +13,6 @@ import { checkTable, type SoundTable } from '../../tables/check.ts';
 import { type Prepared, removePreparedFile } from '../../tables/transform/prepare.ts';
 import { isSmall, sweepAttempts } from '../../util/files.ts';
 import { plural } from '../../util/plural.ts';
-import { mostListed } from '../compare/change-log.ts';
 import {
   fetchedFileOf,
   madeTable,
@@ -26,7 +25,7 @@ import {
 } from '../compare/local-file.ts';
 import { changesSince } from '../compare/row-changes.ts';
 import { isRefusedFile, isSent, wantsImport, withBytes } from '../plan/known-wish.ts';
-import { keepChanges, type LogState, makeChangeLog } from './change-log.ts';
+import { keepChanges, type LogState, makeChangeLog, mostListed } from './change-log.ts';
 
 /** A resource in one attempt. */
 export interface ResourceState extends LogState {

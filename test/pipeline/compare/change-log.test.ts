@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import type { TableVersion } from '../../../src/model/table-history.ts';
-import { type LoggedTable, type LogLine, withVersions } from '../../../src/pipeline/compare/change-log.ts';
+import { type LoggedTable, type LogLine, withVersions } from '../../../src/pipeline/handlers/change-log.ts';
 
 const version = (at: number, rows: number): TableVersion => ({ at, rows, bytes: 1, isGuarded: false, columns: [] });
 
