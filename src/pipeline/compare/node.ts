@@ -1,4 +1,4 @@
-// The node of a wish, the marks of our own nodes, how a node on the portal differs from its wish, who edited it, and what is done about that. Pure.
+// The node of a wish, the marks of our own nodes, how a node on the portal differs from its wish, who edited it, and what is done about that.
 import { randomBytes } from 'node:crypto';
 import { baselineOf, countItems, missingFields, shownField } from '../../dataset-api/compare.ts';
 import { itemsOfField } from '../../dataset-api/fields.ts';
