@@ -1,6 +1,7 @@
 // Passwords: scrypt, compared in constant time, a few at once, because each takes memory and a thread that files need too.
 import { randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto';
 import { promisify } from 'node:util';
+import { Semaphore } from '../util/concurrency.ts';
 import { Refusal } from './refusal.ts';
 
 /** As strong as N = 2^17, r = 8, p = 1 by the advice of OWASP (Password Storage Cheat Sheet), in a quarter of the memory. */
@@ -47,21 +48,21 @@ const threads = 2;
 /** How many may wait; a person waits a few seconds behind them. */
 const mostWaiting = 50;
 
-export class LoginQueue {
-  #free = threads;
-  readonly #waiting: (() => void)[] = [];
+export type LoginQueue = ReturnType<typeof loginQueue>;
 
-  /** Runs `check` when it is its turn. Throws a Refusal (503) at once where too many wait. */
-  async run<T>(check: () => Promise<T>): Promise<T> {
-    if (this.#free > 0) this.#free -= 1;
-    else if (this.#waiting.length >= mostWaiting) throw new Refusal(503, 'Too many people log in at once; try again.');
-    else await new Promise<void>((resolve) => void this.#waiting.push(resolve));
+/** Runs a check when it is its turn. Throws a Refusal (503) at once where too many wait. */
+export const loginQueue = () => {
+  const slots = new Semaphore(threads);
+  const { signal } = new AbortController();
+  let present = 0;
+  return async <T>(check: () => Promise<T>): Promise<T> => {
+    if (present >= threads + mostWaiting) throw new Refusal(503, 'Too many people log in at once; try again.');
+    present += 1;
     try {
-      return await check();
+      await slots.acquire(signal);
+      return await check().finally(() => slots.release());
     } finally {
-      const next = this.#waiting.shift();
-      if (next === undefined) this.#free += 1;
-      else next();
+      present -= 1;
     }
-  }
-}
+  };
+};

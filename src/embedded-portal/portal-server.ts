@@ -8,7 +8,7 @@ import { createApp } from './app.ts';
 import { listenOn } from './connections.ts';
 import { giveAwaitedGroups } from './content/save.ts';
 import { PageCache } from './page-cache.ts';
-import { LoginQueue } from './password.ts';
+import { loginQueue } from './password.ts';
 import { defaultLimits, type Portal, type PortalLimits, type PortalSettings, type ProfileName } from './portal.ts';
 import { profiles } from './profiles/profiles.ts';
 import { type RaceOptions, Races } from './races.ts';
@@ -96,7 +96,7 @@ export const startPortalServer = async (options: PortalServerOptions) => {
       log,
       tokens: options.tokens === true ? openTokenTable(store.db) : null,
       now: unixNow,
-      logins: new LoginQueue(),
+      logins: loginQueue(),
       counts: { reads: 0, writes: 0 },
       inProgress,
       pages: new PageCache(),

@@ -95,7 +95,7 @@ const verify = async (
     return { user, settle: () => undefined };
   const attempt = attemptOf(call, user?.uid ?? unknown);
   refuseBlocked(call, attempt);
-  return logins.run(async () => {
+  return logins(async () => {
     const reserved = await store.write(() => {
       refuseBlocked(call, attempt);
       return flood.reserve(attempt);

@@ -3,7 +3,7 @@ import { scryptSync } from 'node:crypto';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, it } from 'vitest';
-import { LoginQueue } from '../../../src/embedded-portal/password.ts';
+import { loginQueue } from '../../../src/embedded-portal/password.ts';
 import { openStore } from '../../../src/embedded-portal/store/open.ts';
 import { type Reply, sendRaw, startTestPortal, type TestPortal, testUsers } from '../../support/portal.ts';
 import { tempDir } from '../../support/temp-dir.ts';
@@ -34,13 +34,13 @@ describe('Guesses that come at once', () => {
   });
 
   it('do not wait without end: beyond fifty they are refused at once', async () => {
-    const queue = new LoginQueue();
+    const queue = loginQueue();
     const { promise, resolve } = Promise.withResolvers<void>();
-    const waiting = Array.from({ length: 52 }, () => queue.run(() => promise));
-    await expect(queue.run(() => promise)).rejects.toMatchObject({ status: 503 });
+    const waiting = Array.from({ length: 52 }, () => queue(() => promise));
+    await expect(queue(() => promise)).rejects.toMatchObject({ status: 503 });
     resolve();
     await Promise.all(waiting);
-    await queue.run(() => promise);
+    await queue(() => promise);
   });
 
   it('with the right password all get in, and none of them counts', async () => {
