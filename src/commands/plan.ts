@@ -9,7 +9,7 @@ import type { ResourceWish } from '../model/wish.ts';
 import { driftedFields, editOf } from '../pipeline/compare/node.ts';
 import { listNodes, observe } from '../pipeline/compare/observe.ts';
 import { changesAhead } from '../pipeline/compare/row-changes.ts';
-import { TargetLimits } from '../pipeline/compare/target-limits.ts';
+import { targetLimits } from '../pipeline/compare/target-limits.ts';
 import type { KnownState } from '../pipeline/plan/plan.ts';
 import { PlanTotals, planFileItems, TargetPlan } from '../pipeline/plan/target-plan.ts';
 import type { Portal } from '../portal-client/client.ts';
@@ -64,7 +64,7 @@ const showPlan = async (runtime: Runtime, manifest: Manifest, options: PlanOptio
   const listed = portal ? await listNodes(portal, signal) : null;
   const isDoubted = options.refresh === true;
   const totals = new PlanTotals();
-  const limits = portal && new TargetLimits(portal);
+  const limits = portal && targetLimits(portal);
   const show = (...text: Lines[]): void => {
     if (!options.json) for (const line of lines(...text)) say(io, line);
   };

@@ -21,44 +21,42 @@ interface HeartbeatCall {
 }
 
 /** Calls monitors. A call is not retried: the monitor reports a missing one, which errs on the safe side. */
-export class Heartbeats {
-  readonly #log: Log;
-  readonly #stop = new AbortController();
-  readonly #last = new Map<string, Promise<void>>();
-  #calls = 0;
+export const heartbeatsOf = (log: Log) => {
+  const stop = new AbortController();
+  /** The last call of each target. */
+  const last = new Map<string, Promise<void>>();
+  let calls = 0;
 
-  constructor(log: Log) {
-    this.#log = log;
-  }
+  return {
+    /** Begins a call and returns at once; failures are only logged. */
+    call: (call: HeartbeatCall): void => {
+      const { target, heartbeat, urls } = call;
+      const url = urls[heartbeat];
+      if (url === undefined) return;
+      const about = { action: 'heartbeat', target, heartbeat };
+      if (calls >= mostCalls) {
+        log.warn(about, 'a heartbeat was skipped: too many are pending');
+        return;
+      }
+      calls += 1;
+      const turn = (last.get(target) ?? Promise.resolve())
+        .then(() => sendHeartbeat(url, call, stop.signal))
+        .catch((error: unknown) => log.warn({ ...about, reason: reasonOf(error) }, 'a heartbeat was not delivered'))
+        .finally(() => {
+          calls -= 1;
+          if (last.get(target) === turn) last.delete(target);
+        });
+      last.set(target, turn);
+    },
 
-  /** Begins a call and returns at once; failures are only logged. */
-  call(call: HeartbeatCall): void {
-    const { target, heartbeat, urls } = call;
-    const url = urls[heartbeat];
-    if (url === undefined) return;
-    const about = { action: 'heartbeat', target, heartbeat };
-    if (this.#calls >= mostCalls) {
-      this.#log.warn(about, 'a heartbeat was skipped: too many are pending');
-      return;
-    }
-    this.#calls += 1;
-    const turn = (this.#last.get(target) ?? Promise.resolve())
-      .then(() => sendHeartbeat(url, call, this.#stop.signal))
-      .catch((error: unknown) => this.#log.warn({ ...about, reason: reasonOf(error) }, 'a heartbeat was not delivered'))
-      .finally(() => {
-        this.#calls -= 1;
-        if (this.#last.get(target) === turn) this.#last.delete(target);
-      });
-    this.#last.set(target, turn);
-  }
-
-  /** Waits some seconds for the calls in progress. Idempotent. */
-  async close(): Promise<void> {
-    const timer = setTimeout(() => this.#stop.abort(new Error('the process ends')), drainMs);
-    await Promise.all(this.#last.values());
-    clearTimeout(timer);
-  }
-}
+    /** Waits some seconds for the calls in progress. Idempotent. */
+    close: async (): Promise<void> => {
+      const timer = setTimeout(() => stop.abort(new Error('the process ends')), drainMs);
+      await Promise.all(last.values());
+      clearTimeout(timer);
+    },
+  };
+};
 
 /** Makes one call; any 2xx answer within five seconds is success. @throws what {@link deliver} throws */
 export const sendHeartbeat = (

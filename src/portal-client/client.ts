@@ -10,7 +10,7 @@ import { draftFinder, groupResolver, uuidLookup } from './lookup.ts';
 import { type NodeInput, Nodes } from './nodes.ts';
 import { type PortalProbe, probePortal } from './probe.ts';
 import { Caller, Session, type WriteLease } from './session.ts';
-import { type Dialect, type PortalHooks, type PortalSettings, type TermStore, Traits } from './settings.ts';
+import { type Dialect, type PortalHooks, type PortalSettings, type TermStore, traitsOf } from './settings.ts';
 import { suggestionsOf } from './suggestions.ts';
 import { termsOf } from './terms.ts';
 
@@ -31,7 +31,7 @@ const memoryTerms = (): TermStore => {
 /** What every view of one portal shares. */
 const sharedParts = (settings: PortalSettings, hooks: PortalHooks) => {
   const session = new Session(settings, hooks);
-  const traits = new Traits(hooks.traits ?? {}, (known) => hooks.onTraits?.(known));
+  const traits = traitsOf(hooks.traits ?? {}, (known) => hooks.onTraits?.(known));
   const caller = new Caller(session, null);
   const datastore = datastoreOf(caller, traits, 0);
   const dialect = new DialectChoice({ set: settings.dialect, traits, caller, datastore });

@@ -86,24 +86,19 @@ export type PortalTraits = z.infer<typeof traitsSchema>;
  */
 export type Dialect = NonNullable<PortalTraits['dialect']>;
 
-export class Traits {
-  #known: PortalTraits;
-  readonly #learnt: (traits: PortalTraits) => void;
+export type Traits = ReturnType<typeof traitsOf>;
 
-  /** `learnt` is called with everything that is known after each change. */
-  constructor(known: PortalTraits, learnt: (traits: PortalTraits) => void) {
-    this.#known = known;
-    this.#learnt = learnt;
-  }
+/** What is known of a portal; `learnt` is called with all of it after each change. */
+export const traitsOf = (remembered: PortalTraits, learnt: (traits: PortalTraits) => void) => {
+  let known = remembered;
+  return {
+    get: <K extends keyof PortalTraits>(name: K): PortalTraits[K] => known[name],
 
-  get<K extends keyof PortalTraits>(name: K): PortalTraits[K] {
-    return this.#known[name];
-  }
-
-  learn(changes: PortalTraits): void {
-    const entries = Object.entries(changes) as [keyof PortalTraits, unknown][];
-    if (entries.every(([name, value]) => JSON.stringify(this.#known[name]) === JSON.stringify(value))) return;
-    this.#known = { ...this.#known, ...changes };
-    this.#learnt(this.#known);
-  }
-}
+    learn: (changes: PortalTraits): void => {
+      const entries = Object.entries(changes) as [keyof PortalTraits, unknown][];
+      if (entries.every(([name, value]) => JSON.stringify(known[name]) === JSON.stringify(value))) return;
+      known = { ...known, ...changes };
+      learnt(known);
+    },
+  };
+};

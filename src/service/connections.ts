@@ -7,7 +7,7 @@ import { isBelow } from '../model/key.ts';
 import type { Log } from '../model/log.ts';
 import { type KnownTarget, type RedisKeys, redisKeys } from '../model/redis-keys.ts';
 import type { StoredReport } from '../model/report.ts';
-import { Notifier } from '../notify/notifier.ts';
+import { notifierOf } from '../notify/notifier.ts';
 import { type Portal, type PortalHooks, type RequestKind, traitsSchema } from '../portal-client/client.ts';
 import { advancerOf } from '../queue/advance.ts';
 import { runGate } from '../queue/gate.ts';
@@ -97,7 +97,7 @@ export class Connections extends Opened {
   /** Files of the web on their way to a portal, on this host. */
   readonly fetched = fetchedFiles(join(this.config.stateDir, 'fetched'), this.fetcher);
   readonly notices = noticeQueue(this.queues, { ...this.config.jobs, ...this.config.retry }, this.log);
-  readonly notifier = new Notifier({
+  readonly notifier = notifierOf({
     redis: this.redis,
     keys: this.keys,
     config: this.config.notify,

@@ -5,7 +5,7 @@ import { targetName } from '../model/redis-keys.ts';
 import { isSuccess, type StoredReport } from '../model/report.ts';
 import { firesBy } from '../model/schedule-times.ts';
 import type { Post } from '../notify/channels.ts';
-import { Heartbeats } from '../notify/heartbeats.ts';
+import { heartbeatsOf } from '../notify/heartbeats.ts';
 import type { ManifestFacts } from '../notify/notifier.ts';
 import { loadManifest } from '../sources/manifest/load.ts';
 import { isDropManifest } from '../sources/manifest/schema.ts';
@@ -18,7 +18,7 @@ export type RunNotices = ReturnType<typeof runNoticesOf>;
 
 export const runNoticesOf = (parts: Connections) => {
   const { redis, keys, deadlines, notifier, fetcher, config, log } = parts;
-  const heartbeats = new Heartbeats(log);
+  const heartbeats = heartbeatsOf(log);
   const { write } = plainWriter(redis);
   const post: Post = (url, posting) => fetcher.post(url, posting);
 

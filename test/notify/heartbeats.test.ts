@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { heartbeatUrls } from '../../src/config/notify-schema.ts';
 import { createLog } from '../../src/model/log.ts';
-import { Heartbeats } from '../../src/notify/heartbeats.ts';
+import { heartbeatsOf } from '../../src/notify/heartbeats.ts';
 import { makePlace } from '../flow/support/place.ts';
 
 const log = createLog({ level: 'silent' });
@@ -88,7 +88,7 @@ describe('a run', () => {
 describe('a monitor that hangs', () => {
   it('is given up, holds no other up, and leaves calls out rather than letting them pile up', async () => {
     const [hung, sound] = [await openMonitor(true), await openMonitor()];
-    const heartbeats = new Heartbeats(log);
+    const heartbeats = heartbeatsOf(log);
     const call = (target: string, url: string): void =>
       heartbeats.call({ heartbeat: 'ok', target, urls: { ok: `${url}/${target}` }, text: '' });
     call('sound', sound.url);

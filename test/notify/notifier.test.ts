@@ -6,7 +6,7 @@ import { createLog } from '../../src/model/log.ts';
 import { redisKeys } from '../../src/model/redis-keys.ts';
 import { type Report, reportItem } from '../../src/model/report.ts';
 import { stateNotice } from '../../src/notify/notice.ts';
-import { Notifier } from '../../src/notify/notifier.ts';
+import { notifierOf } from '../../src/notify/notifier.ts';
 import { noticeQueue } from '../../src/queue/notices.ts';
 import { Queues } from '../../src/queue/queues.ts';
 import { Fetcher } from '../../src/sources/fetch/fetch.ts';
@@ -33,7 +33,7 @@ const openWorker = async (
   const connection = new Redis({ ...options, maxRetriesPerRequest: null });
   const queues = new Queues(connection, { prefix: 'n', attempts: 3, keepLogs: 10, keepMs: 60_000 });
   const queue = noticeQueue(queues, { backoffMs: 20, lockMs: 1500, stalledCheckMs: 500 }, log);
-  const notifier = new Notifier({
+  const notifier = notifierOf({
     redis: connection,
     keys: redisKeys('n'),
     config: { webhook: null, email: null, heartbeat: null, ...config },

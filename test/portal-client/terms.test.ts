@@ -1,6 +1,6 @@
 // Ids of terms by name: what is put in the place of names, what is learned, and who is making a term just now.
 import { describe, expect, it } from 'vitest';
-import { type StatedTerms, type TermStore, Traits } from '../../src/portal-client/settings.ts';
+import { type StatedTerms, type TermStore, traitsOf } from '../../src/portal-client/settings.ts';
 import { type NewTerm, termsOf } from '../../src/portal-client/terms.ts';
 
 const calm = new AbortController().signal;
@@ -20,7 +20,7 @@ const memory = (known: Record<string, string> = {}): TermStore & { known: Record
   return store;
 };
 
-const termsWith = (store: TermStore, stated: Partial<StatedTerms> = {}, traits = new Traits({}, () => undefined)) =>
+const termsWith = (store: TermStore, stated: Partial<StatedTerms> = {}, traits = traitsOf({}, () => undefined)) =>
   askedOf(store, null, stated, traits).terms;
 
 /** Terms of a portal that answers with these ids by name, and the names that it was asked for; null: it does not answer. */
@@ -28,7 +28,7 @@ const askedOf = (
   store: TermStore,
   onPortal: Record<string, string[]> | null,
   stated: Partial<StatedTerms> = {},
-  traits = new Traits({}, () => undefined),
+  traits = traitsOf({}, () => undefined),
 ) => {
   const asked: string[] = [];
   const lookups = {
@@ -110,7 +110,7 @@ describe('names in fields', () => {
 
 describe('the id of a vocabulary', () => {
   it('is stated, else seen, else that of a usual installation', () => {
-    const seen = new Traits({ vocabularies: { tags: '7', format: '6' } }, () => undefined);
+    const seen = traitsOf({ vocabularies: { tags: '7', format: '6' } }, () => undefined);
     const terms = termsWith(memory(), { vocabularies: { tags: '8' } }, seen);
     expect((['tags', 'format', 'dkan_topics'] as const).map((name) => terms.vocabularyId(name))).toEqual([
       '8',
@@ -129,7 +129,7 @@ describe('the id of a vocabulary', () => {
     const terms = termsWith(
       memory(),
       {},
-      new Traits({ vocabularies: { format: '6' } }, (traits) => learnt.push(traits)),
+      traitsOf({ vocabularies: { format: '6' } }, (traits) => learnt.push(traits)),
     );
     expect(terms.isProven('tags')).toBe(false);
     terms.prove('tags');
