@@ -359,7 +359,7 @@ describe('packed and other tables of the web', () => {
 });
 
 describe('two workers on two hosts', () => {
-  it('fetch what each attaches: a job continues elsewhere with a fetch of its own', async () => {
+  it.runIf(isWhole)('fetch what each attaches: a job continues elsewhere with a fetch of its own', async () => {
     const one = makeRedisPlace(gateway.url, { sources, ...quickJobs });
     const two = openPlace();
     server.on('/host.csv', fileAnswer('id\n1\n2\n', { etag: '"h1"' }));

@@ -3,6 +3,7 @@ import { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { makeHost, writeShared } from '../chaos/support/hosts.ts';
 import { openWatchedPortal, type WatchedPortal } from '../chaos/support/watched-portal.ts';
+import { isWhole } from '../support/extent.ts';
 import { startTestRedis, type TestRedis } from '../support/redis.ts';
 import { endSluices } from '../support/sluice-process.ts';
 import { waitUntil } from '../support/wait-until.ts';
@@ -37,7 +38,7 @@ it('works on three times as many jobs as it sends requests', async () => {
   expect(portal.most()).toHaveLength(concurrency);
 });
 
-it('sends nothing beside the requests of jobs where other workers share the portal', async () => {
+it.runIf(isWhole)('sends nothing beside the requests of jobs where other workers share the portal', async () => {
   const { shared, manifest } = writeShared(12);
   const alone = await startTestRedis();
   const watched = await openWatchedPortal('30ms');

@@ -3,8 +3,8 @@ import { keepServer, killServersAfterwards } from '../redis-server/embedded-supp
 import { claimDatabase, type Database } from './shared-redis.ts';
 
 /**
- * A database of the Redis that all tests share, which takes a tenth of the time; or the embedded one, which ends with the last command that
- * uses it unless it is `kept`.
+ * A database of the Redis that all tests share, which takes a tenth of the time; or the embedded one, which ends with the
+ * last command that uses it unless it is `kept`.
  */
 export type PlaceRedis = 'shared' | 'embedded' | 'kept';
 

@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { expect, it } from 'vitest';
+import { sampled } from '../support/extent.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
 const cli = join(import.meta.dirname, '../../src/cli.ts');
@@ -41,7 +42,7 @@ it('keeps nothing and says nothing where there is no home, or none that can be w
   const taken = tempDir();
   mkdirSync(join(taken, '.cache'));
   writeFileSync(join(taken, '.cache/sluice'), 'a file');
-  for (const env of [{}, { HOME: missing }, { HOME: '/proc/nobody' }, { HOME: taken }]) {
+  for (const env of sampled([{}, { HOME: missing }, { HOME: '/proc/nobody' }, { HOME: taken }], 3)) {
     expect(version(env)).toMatch(/^\d/);
   }
   expect(existsSync(missing)).toBe(false);
