@@ -19,7 +19,7 @@ import { KeptFiles } from '../sources/drop/kept.ts';
 import { perPortal } from '../sources/manifest/load.ts';
 import type { Manifest } from '../sources/manifest/schema.ts';
 import { isStale } from '../state/targets.ts';
-import { defined, parsedJson } from '../util/json.ts';
+import { defined, parsedJson, unlessEmpty } from '../util/json.ts';
 import { countText, plural } from '../util/plural.ts';
 import { type CommandDeclarations, commonOptions, refreshOption } from './declaration.ts';
 import { manifestsOf, refuseTakenNames } from './direct-manifest.ts';
@@ -140,8 +140,6 @@ const readPlan = async (path: string): Promise<PlanFile> => {
   const [issue] = error.issues;
   throw fault(`is not a sluice plan: ${issue?.path.join('.') ?? ''}: ${issue?.message ?? ''}`);
 };
-
-const unlessEmpty = <T>(list: T[]): T[] | undefined => (list.length > 0 ? list : undefined);
 
 /** Files that are not sent again, because the portal failed to import them and serves their last good version. */
 const standingRemarks = (items: PlanFile['items'], entries: KnownState['entries']): string[] =>

@@ -32,3 +32,6 @@ export const defined = <T extends object>(value: T): Defined<T> =>
 type Defined<T> = { [Key in keyof T as undefined extends T[Key] ? never : Key]: T[Key] } & {
   [Key in keyof T as undefined extends T[Key] ? Key : never]?: Exclude<T[Key], undefined>;
 };
+
+/** The list; undefined for an empty one, which {@link defined} leaves out. */
+export const unlessEmpty = <T>(list: T[]): T[] | undefined => (list.length > 0 ? list : undefined);

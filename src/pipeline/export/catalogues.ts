@@ -3,10 +3,10 @@ import { fieldItems } from '../../dataset-api/fields.ts';
 import { contentTypeOf, extensionOf } from '../../dataset-api/file-types.ts';
 import type { DatasetMetadata } from '../../dataset-api/metadata.ts';
 import { catalogueAccess, euAddress, frequencyCode, licenseAddress } from '../../dataset-api/values.ts';
-import { defined } from '../../util/json.ts';
+import { defined, unlessEmpty } from '../../util/json.ts';
 import { isLink } from './describe.ts';
 import type { DatasetView, Entry, ExportedPortal, ResourceView } from './package.ts';
-import { addressOf, listed, listOf, momentOf, printable } from './package.ts';
+import { addressOf, listOf, momentOf, printable } from './package.ts';
 import type { Finding } from './record.ts';
 
 type Shown = Partial<DatasetMetadata>;
@@ -51,7 +51,7 @@ export const publicDataset = ({ record, dataset, resources }: DatasetView, porta
     describedBy: addressOf(shown.dataDictionary),
     describedByType: mediaType.test(shown.dataDictionaryType ?? '') ? shown.dataDictionaryType : undefined,
     landingPage: addressOf(shown.landingPage) ?? addressOf(node.path),
-    distribution: listed(files.map(({ file }) => file)),
+    distribution: unlessEmpty(files.map(({ file }) => file)),
   });
   return { ...dataset, entry, files };
 };
@@ -99,7 +99,7 @@ const dcatUs3Entry = ({ entry, files, shown }: PublicDataset): Entry => {
     page: documentsOf(shown)?.map(({ title, url }) => typed('Document', { title, accessURL: url })),
     landingPage: entry.landingPage && typed('Document', { title: entry.title, accessURL: entry.landingPage }),
     describedBy: dictionary && typed('Distribution', defined({ downloadURL: dictionary, mediaType: type })),
-    distribution: listed(files)?.map(({ file, bytes, sha256 }) =>
+    distribution: unlessEmpty(files)?.map(({ file, bytes, sha256 }) =>
       typed('Distribution', {
         ...file,
         byteSize: bytes?.toString(),
@@ -119,7 +119,7 @@ const dateOf = (text: string): string => {
 };
 
 const documentsOf = ({ relatedContent = [] }: Shown) =>
-  listed(relatedContent.map(({ title, url }) => ({ title, url: addressOf(url) })).filter(({ url }) => url));
+  unlessEmpty(relatedContent.map(({ title, url }) => ({ title, url: addressOf(url) })).filter(({ url }) => url));
 
 const nodeOf = (id: string | undefined): Entry | undefined => (id === undefined ? undefined : { '@id': id });
 
@@ -174,7 +174,7 @@ const dcatApEntry = ({ entry, files, shown, node }: PublicDataset): Entry => {
       'dct:title': title,
     })),
     'dcat:landingPage': nodeOf(entry.landingPage as string | undefined),
-    'dcat:distribution': listed(files)?.map(({ file, bytes, sha256 }) =>
+    'dcat:distribution': unlessEmpty(files)?.map(({ file, bytes, sha256 }) =>
       defined({
         '@type': 'dcat:Distribution',
         'dct:title': file.title,

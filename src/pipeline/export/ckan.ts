@@ -3,9 +3,9 @@ import { contentTypeOf } from '../../dataset-api/file-types.ts';
 import { slugOf } from '../../dataset-api/names.ts';
 import { frequencyCode } from '../../dataset-api/values.ts';
 import { uuidOfKey } from '../../model/key.ts';
-import { defined } from '../../util/json.ts';
+import { defined, unlessEmpty } from '../../util/json.ts';
 import { isLink } from './describe.ts';
-import { addressOf, type DatasetView, type Entry, type ExportedPortal, listed, listOf, momentOf } from './package.ts';
+import { addressOf, type DatasetView, type Entry, type ExportedPortal, listOf, momentOf } from './package.ts';
 
 /** CKAN's bounds: of a name, a tag (letters, digits, spaces, `-`, `_`, `.`), and a title of an organization. */
 const [longestName, longestTag] = [100, 100];
@@ -39,7 +39,7 @@ export const ckanActions = (portal: ExportedPortal): ((view: DatasetView) => Ent
       id: idOf(dataset.node.uuid, folder),
       name: nameOf(folder),
       owner_org: owner?.name,
-      groups: listed(others.map(({ name }) => ({ name }))),
+      groups: unlessEmpty(others.map(({ name }) => ({ name }))),
       private: !dataset.published,
       ...described(dataset),
       resources: files.map(({ id, described: { title, shown: more }, file, upload, link }) =>
@@ -98,7 +98,7 @@ const described = ({ node, title, shown, fields }: NonNullable<DatasetView['data
       data_dictionary_type: shown.dataDictionaryType,
       granularity: shown.granularity,
       summary: shown.summary,
-      tags_of_portal: listed(tags.filter((tag) => !isTag(tag))),
+      tags_of_portal: unlessEmpty(tags.filter((tag) => !isTag(tag))),
       ...fields,
       ...shown.additionalInfo,
     }),

@@ -6,7 +6,7 @@ import type { ImportMode } from '../../model/policy.ts';
 import { isTabular } from '../../model/recipe/recipe.ts';
 import type { NodeFields } from '../../model/wish.ts';
 import type { Portal } from '../../portal-client/client.ts';
-import { defined } from '../../util/json.ts';
+import { defined, unlessEmpty } from '../../util/json.ts';
 import {
   type Described,
   describeDataset,
@@ -64,7 +64,7 @@ export const packageOf = (name: string, record: DatasetRecord, portal: ExportedP
     name,
     ...(dataset ? describedPackage(dataset) : { title: 'Resource without a dataset' }),
     // A package has at least one resource.
-    resources: listed(resources.map(packageResource)) ?? [{ name: 'no-resources', data: [] }],
+    resources: unlessEmpty(resources.map(packageResource)) ?? [{ name: 'no-resources', data: [] }],
     sluice: record,
   });
 };
@@ -83,7 +83,7 @@ const describedPackage = ({ node, title, shown }: NonNullable<DatasetView['datas
     created: momentOf(node.created),
     keywords: listOf(shown.tags),
     licenses: license === undefined ? undefined : [{ name: license, title: licenses[license] }],
-    contributors: listed(contributors.filter((each) => each.title !== undefined).map(defined)),
+    contributors: unlessEmpty(contributors.filter((each) => each.title !== undefined).map(defined)),
   };
 };
 
@@ -97,8 +97,10 @@ const packageResource = ({ name, file, table, source, link, described }: Resourc
     ...(file === null
       ? placeOf(source?.url ?? link)
       : {
-          ...{ path: file.path, mediatype: contentTypeOf(file.name) },
-          ...{ bytes: file.bytes, hash: `sha256:${file.sha256}` },
+          path: file.path,
+          mediatype: contentTypeOf(file.name),
+          bytes: file.bytes,
+          hash: `sha256:${file.sha256}`,
         }),
     schema: columns.length === 0 ? undefined : { fields: columns },
   });
@@ -141,7 +143,7 @@ export const manifestEntry = ({ folder, record, dataset, resources }: DatasetVie
     title: dataset.title,
     ...dataset.metadata,
     ...keptParts(dataset),
-    resources: listed(resources.flatMap((resource) => manifestResource(resource) ?? [])),
+    resources: unlessEmpty(resources.flatMap((resource) => manifestResource(resource) ?? [])),
   });
 };
 
@@ -182,9 +184,7 @@ export const addressOf = (text: unknown): string | undefined => {
 };
 
 /** Values once each; undefined for none. */
-export const listOf = (values: readonly string[] = []): string[] | undefined => listed([...new Set(values)]);
-
-export const listed = <T>(values: T[]): T[] | undefined => (values.length > 0 ? values : undefined);
+export const listOf = (values: readonly string[] = []): string[] | undefined => unlessEmpty([...new Set(values)]);
 
 /** Unix seconds as ISO 8601. */
 export const momentOf = (seconds: unknown): string | undefined => {
