@@ -29,7 +29,8 @@ export const adoptCommand = async (path: string, options: ReconcileCommandOption
     const linked = news.filter(isLinked).length;
     const counts = {
       [linked === 1 ? 'node linked' : 'nodes linked']: linked,
-      ...{ unclear, 'not on the portal': news.length - linked - unclear },
+      unclear,
+      'not on the portal': news.length - linked - unclear,
     };
     return {
       isBad: unclear > 0,

@@ -107,7 +107,9 @@ const resolveWeb = (file: ConfigFile['web'], { secrets }: ResolveContext) => {
 const resolveNotify = (file: ConfigFile['notify'], { secrets }: ResolveContext) => {
   const url = secrets.get('notify.webhook.url');
   const email = file?.email && {
-    ...{ ...defaults.email, username: null, ...file.email },
+    ...defaults.email,
+    username: null,
+    ...file.email,
     password: secrets.get('notify.email.password') ?? null,
     to: [file.email.to].flat(),
   };
@@ -139,7 +141,7 @@ const embeddedPortal = (
   file: Extract<PortalFile, { kind: 'embedded' }>,
   { dir, stateDir, secrets }: ResolveContext,
 ) => {
-  const given = { ...defaults.embedded, ...{ trustedProxies: [], roles: {} }, ...file };
+  const given = { ...defaults.embedded, trustedProxies: [], roles: {}, ...file };
   const { races, users, dataDir, attachWait, publicUrl, expose, password: _reference, ...rest } = given;
   const resolved = {
     ...portalBase(name, { imports: (races ?? rest.profile !== 'spec') ? 'serial' : 'parallel', ...rest }),

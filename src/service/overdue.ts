@@ -68,7 +68,10 @@ export const inWords = async (parts: OverdueParts, late: readonly Deadline[]): P
       const form = forms[index] ?? '';
       const everyMs = Number(form) || null;
       const facts: Facts = {
-        ...{ ...expected, name, form, by: iso(at) },
+        ...expected,
+        name,
+        form,
+        by: iso(at),
         since: iso(everyMs === null ? at - config.watch.everyMs : lastBefore(at, everyMs)),
         every: durationWords(everyMs ?? config.watch.everyMs),
         lastRun: runs.get(`${expected.manifest}@${expected.portal}`) ?? null,

@@ -39,7 +39,10 @@ export const startPortalWorkers = async (
   const breaker = circuitBreaker({ redis, keys, pauses, settings, log });
   const heartbeat = workerHeartbeat(redis, keys, { role, limits, silence }, log);
   const watch = portalWatch({
-    ...{ pauses, breaker, portals, log },
+    pauses,
+    breaker,
+    portals,
+    log,
     probe: async (name, signal) => (await opened.openPortal(name)).nodes.ping(signal),
     report: (name, state) => notifier.portalState(name, state),
   });
@@ -141,7 +144,10 @@ const handlersOf = (parts: Connections, notices: RunNotices): Handlers => {
 const itemDeps = (parts: Connections): HandlerDeps => {
   const { config, portals, ledger, runs, fetcher, fetched } = parts;
   return {
-    ...{ ledger, runs, fetcher, fetched },
+    ledger,
+    runs,
+    fetcher,
+    fetched,
     kept: new KeptFiles({ dir: join(config.stateDir, 'kept'), ...config.kept }),
     settings: {
       importTimeoutMs: (name) => portals.config(name).importTimeoutMs,

@@ -40,7 +40,9 @@ export const testNotices = async (
       to: string,
       sent: Promise<void>,
     ): Promise<TestedChannel> => ({
-      ...{ channel, to, manifest },
+      channel,
+      to,
+      manifest,
       error: await sent.then(() => null, reasonOf),
     });
     const originOf = (url: string): string => new URL(url).origin;

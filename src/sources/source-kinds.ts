@@ -28,7 +28,8 @@ export interface GatheredSource extends Omit<GatheredList & GatheredDrop, 'wishe
 const nothing = { superseded: [], refused: [], skipped: [], remarks: [], complete: true as const };
 
 const listed = ({ wishes, ...rest }: Partial<GatheredList & GatheredDrop> & { wishes: DatasetWish[] }) => ({
-  ...{ ...nothing, ...rest },
+  ...nothing,
+  ...rest,
   wishes: WishList.of(wishes),
 });
 

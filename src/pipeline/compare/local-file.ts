@@ -179,7 +179,9 @@ const asSent = (nothing: LocalFile, entry: LedgerEntry | undefined): LocalFile =
   const { bytes, sha256, from } = entry.file;
   const { rows, rowsDropped: lost } = entry;
   return {
-    ...{ wish: nothing.wish, source: entry.source, fetched: entry.fetched },
+    wish: nothing.wish,
+    source: entry.source,
+    fetched: entry.fetched,
     sent: { bytes, sha256, ...(from && { from }) },
     table: rows === null ? null : { rows: rows + lost, columns: null, dropped: async () => lost },
   };

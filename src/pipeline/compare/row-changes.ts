@@ -91,7 +91,8 @@ export const changesSince = async (
     },
     after: { path, rows: table.rows, skipRows, delimiter: table.delimiter },
     key: place.wish.rowKey ?? null,
-    ...{ rowBytes, examples },
+    rowBytes,
+    examples,
   };
   return orNull(rowChanges(task, signal));
 };

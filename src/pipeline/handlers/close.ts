@@ -109,7 +109,9 @@ const endItems = async (deps: CloseDeps, job: JobContext<'close'>, key: string, 
     await deps.ledger.put(portal, entry);
     await deps.runs.end(runId, {
       ...itemOfEntry(entry, { outcome: outcomeOf(reason), reason }),
-      ...{ actions, attempts, ms },
+      actions,
+      attempts,
+      ms,
     });
   }
 };

@@ -32,7 +32,10 @@ export const targetOf = (
   item: Item,
   { onDrift, createMissing }: Pick<ResourceWork, 'onDrift' | 'createMissing'>,
 ): NodeTarget => ({
-  ...{ item, ledger, onDrift, createMissing },
+  item,
+  ledger,
+  onDrift,
+  createMissing,
   portal: portal(item.portal),
   importsTogether: settings.importsTogether(item.portal),
 });

@@ -91,8 +91,14 @@ const settle = async (deps: HandlerDeps, item: Item, { rows, good, version: sent
   const former = await formerWith(deps.ledger, item.portal, known, version);
   const entry: LedgerEntry = {
     ...known,
-    ...{ datastore: 'imported', rowsAreOwn: true, rows, rowsDropped: 0 },
-    ...{ live: work.wish.published, good, refused: null, version },
+    datastore: 'imported',
+    rowsAreOwn: true,
+    rows,
+    rowsDropped: 0,
+    live: work.wish.published,
+    good,
+    refused: null,
+    version,
     ...asOf(item),
   };
   // Before the ledger names the new one: after a kill nothing would name it any more.

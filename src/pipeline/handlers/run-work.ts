@@ -79,7 +79,9 @@ const addDataset = (builder: Builder, wish: DatasetWish, planned: PlannedDataset
   const nid = entries.get(wish.key)?.nid ?? null;
   work.datasets.push({
     ...rulesOf(builder, wish.key),
-    ...{ wish: bare, order: orderOf(builder, wish.key), nid },
+    wish: bare,
+    order: orderOf(builder, wish.key),
+    nid,
     why: planned.why,
     resources: busy.map(({ key }) => key),
     next: [wish, ...busy].map(({ key, uuid }) => entries.get(key)?.uuid || uuid),

@@ -52,7 +52,9 @@ const checked = (text: string, path: string): ManifestFile => {
 };
 
 export const targetOf = ({ path, name, portal }: Pick<Manifest, 'path' | 'name' | 'portal'>): KnownTarget => ({
-  ...{ manifestPath: path, manifest: name, portal },
+  manifestPath: path,
+  manifest: name,
+  portal,
 });
 
 export const portalsOf = (manifest: Pick<Manifest, 'portal' | 'portals'>): string[] =>
@@ -107,7 +109,9 @@ export const resolveDataset = (file: DatasetFile, defaults: ManifestBase['defaul
   const { id, title, renamedFrom, resources = [], ...own } = file;
   const ids = new Set(resources.map((resource) => resource.id));
   return {
-    ...{ id, title, ...defined({ renamedFrom }) },
+    id,
+    title,
+    ...defined({ renamedFrom }),
     details: { ...defaults.dataset, ...own },
     resources: resources.flatMap((resource) => splitResource(resolveResource(resource, defaults, dir), ids)),
   };
@@ -122,7 +126,10 @@ const resolveResource = (file: ResourceFile, defaults: ManifestBase['defaults'],
     return link === undefined ? { kind: 'api', url: api } : { kind: 'link', url: link };
   };
   return {
-    ...{ id, title, ...defined({ renamedFrom }), source: sourceOf() },
+    id,
+    title,
+    ...defined({ renamedFrom }),
+    source: sourceOf(),
     details: { ...defaults.resource, ...mergedGuard(defaults.resource, resolveTable(own, dir)) },
   };
 };
