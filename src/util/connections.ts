@@ -33,6 +33,16 @@ export const isOwnOrigin = ({ headers }: IncomingMessage, publicUrl: string | nu
 /** An IPv4 address without the prefix that sockets of both families give it. */
 export const plainAddress = (address: string): string => address.replace(/^::ffff:(?=\d+\.)/i, '');
 
+/** Who an address belongs to, for counting: of version 6 its /64, for who has one of these addresses has them all. */
+export const networkOf = (address: string): string => {
+  const plain = plainAddress(address);
+  if (!isIPv6(plain)) return plain;
+  const [before = [], after] = plain.split('::').map((part) => (part === '' ? [] : part.split(':')));
+  const zeros = after ? Array.from({ length: Math.max(0, 8 - before.length - after.length) }, () => '0') : [];
+  const groups = [...before, ...zeros, ...(after ?? [])].slice(0, 4);
+  return `${groups.map((group) => Number.parseInt(group, 16).toString(16)).join(':')}::/64`;
+};
+
 /** Ends connections beyond `most` of one address at once; trusted proxies are not counted. */
 export const limitConnections = (server: Server, most: number, proxies: readonly string[]): void => {
   const counts = new Map<string, number>();

@@ -1,6 +1,5 @@
 // HTTP, ours and that of others: addresses, what went wrong with a request, the pause that a reply requests, closing a server.
 import { isUtf8 } from 'node:buffer';
-import { isIPv6 } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 
 /** Node's own. An `import` of it reads all that it exports, which loads a `fetch`: 15 MB and 35 ms. */
@@ -17,16 +16,6 @@ export const decodedPart = (part: string): string => {
   } catch {
     return part;
   }
-};
-
-/** Who an address belongs to, for counting: of version 6 its /64, for who has one of these addresses has them all. */
-export const networkOf = (address: string): string => {
-  const plain = address.replace(/^::ffff:(?=\d+\.)/i, '');
-  if (!isIPv6(plain)) return plain;
-  const [before = [], after] = plain.split('::').map((part) => (part === '' ? [] : part.split(':')));
-  const zeros = after ? Array.from({ length: Math.max(0, 8 - before.length - after.length) }, () => '0') : [];
-  const groups = [...before, ...zeros, ...(after ?? [])].slice(0, 4);
-  return `${groups.map((group) => Number.parseInt(group, 16).toString(16)).join(':')}::/64`;
 };
 
 /** Headers, whose bytes arrive as Latin-1, as text: see {@link headerText}. Validators go back as they came. */

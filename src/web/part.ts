@@ -3,8 +3,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Overview } from '../service/overview.ts';
 import type { Runtime } from '../service/runtime.ts';
 import { BoundedMap } from '../util/bounded-map.ts';
-import { clientAddress } from '../util/connections.ts';
-import { networkOf } from '../util/http.ts';
+import { clientAddress, networkOf } from '../util/connections.ts';
 import { isSameSecret } from '../util/secrets.ts';
 
 export interface WebContext {

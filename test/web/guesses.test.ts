@@ -1,6 +1,6 @@
 // Guessing the secrets of the service, by whatever way in.
 import { describe, expect, it } from 'vitest';
-import { networkOf } from '../../src/util/http.ts';
+import { networkOf } from '../../src/util/connections.ts';
 import { Guesses } from '../../src/web/part.ts';
 import { openWebPlace } from './support/web-place.ts';
 

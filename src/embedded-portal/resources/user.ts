@@ -1,7 +1,6 @@
 // The user resource: login, logout, token, retrieve (spec 4.1, 4.2; recorded behaviour 5).
-import { isOwnOrigin } from '../../util/connections.ts';
+import { isOwnOrigin, networkOf } from '../../util/connections.ts';
 import { escapeHtml } from '../../util/html.ts';
-import { networkOf } from '../../util/http.ts';
 import { isSameSecret } from '../../util/secrets.ts';
 import { textOf } from '../content/items.ts';
 import { checkPassword, hashPassword, isWeakHash } from '../password.ts';
