@@ -71,8 +71,8 @@ const innermostFault = (error: unknown): { code: string; message: string } => {
   if (code === '' && error.cause instanceof Error) return innermostFault(error.cause);
   // undici's parser has no codes. A body that is cut off is invalid to it, and answers of status 1xx are connections that broke.
   if (error.message.endsWith('(Invalid EOF state)')) return { code: 'UND_ERR_SOCKET', message: 'other side closed' };
-  const isBadHttp = error.name === 'HTTPParserError' || /^bad (?:upgrade|response)$/.test(error.message);
-  if (isBadHttp) return { code: 'HTTPParserError', message: badHttpWords(error.message) };
+  const isBadHttp = error.name === 'HTTPParserError' || /^bad (?:upgrade|response)$|assert\(status/.test(error.message);
+  if (isBadHttp) return { code: 'HTTPParserError', message: badHttpWords(error.message.trim()) };
   // OpenSSL's messages name its own source files.
   return { code, message: error.message === '' || code.startsWith('ERR_SSL') ? code : error.message };
 };

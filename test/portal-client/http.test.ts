@@ -285,6 +285,23 @@ describe('every request', () => {
     );
   });
 
+  it.each(['000 Zero', '1000 Much', '101 Switching Protocols'])('that answers %s sends broken HTTP', async (status) => {
+    const server = createServer((socket) => {
+      socket
+        .on('error', () => undefined)
+        .on('data', () =>
+          socket.end(`HTTP/1.1 ${status}\r\nconnection: upgrade\r\nupgrade: x\r\ncontent-length: 2\r\n\r\n{}`),
+        );
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => void server.close());
+    const address = server.address();
+    const port = typeof address === 'object' && address !== null ? address.port : 0;
+    const message = String(await failureFrom(openForTest(`http://127.0.0.1:${port}`).nodes.list({}, calm)));
+    expect(message).toContain('its answer is not valid HTTP');
+    expect(message).not.toContain('expression');
+  });
+
   it('is refused after close, which may be called twice', async () => {
     const server = await startSmallPortal();
     onTestFinished(() => server.close());
