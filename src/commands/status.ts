@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { relative, resolve } from 'node:path';
 import type { z } from 'zod';
-import { NotFoundError } from '../model/errors.ts';
+import { NotFoundError, oneLine } from '../model/errors.ts';
 import { isWithin, resourceKey } from '../model/key.ts';
 import { heldBy, isGuarded, isHeldBack, itemStateOf, type LedgerEntry, warningsOf } from '../model/ledger-entry.ts';
 import { type KnownTarget, targetName } from '../model/redis-keys.ts';
@@ -335,7 +335,9 @@ const inboxLines = ({ folder, manifest, settling, spooled, cancelled, left, sett
       hintLine(`publish the manifest ${manifest}, or drop them again`),
     ],
     settling.slice(0, 10).map(({ path, bytes }) => `  waiting until ${path} ${still}, ${plural(bytes, 'byte')}`),
-    left.slice(0, 20).map(({ path, reason }) => `  ignored ${path}: ${reason.replaceAll('\n', '\n  ')}`.split('\n')),
+    left
+      .slice(0, 20)
+      .map(({ path, reason }) => `  ignored ${oneLine(path)}: ${reason.replaceAll('\n', '\n  ')}`.split('\n')),
   ];
 };
 

@@ -2,6 +2,7 @@
 import { access, constants } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
+import { oneLine } from '../model/errors.ts';
 import { targetName } from '../model/redis-keys.ts';
 import { type Inbox, openInbox } from '../sources/drop/inbox.ts';
 import type { Claim } from '../sources/drop/spool.ts';
@@ -161,7 +162,7 @@ export const takeDropped = async (runtime: Runtime, manifest: DropManifest, sign
   try {
     await inbox.scanned;
     while (!signal.aborted && !inbox.isSettled) await sleep(50, undefined, { signal }).catch(() => undefined);
-    return inbox.state().left.map(({ path, reason }) => `ignored ${path}: ${reason}`);
+    return inbox.state().left.map(({ path, reason }) => `ignored ${oneLine(path)}: ${reason}`);
   } finally {
     await inbox.close();
   }

@@ -99,7 +99,9 @@ describe('sluice publish', () => {
     );
     const first = place.io();
     place.write('inbox/old.xls', 'x');
+    place.write('inbox/new\nportal local: forged', 'x');
     expect(await publishCommand(['drop.yaml'], { ...place.options, json: true }, first.io)).toBe(3);
+    expect(first.err()).toContain('ignored new portal local: forged: ');
     expect(first.err()).toContain('ignored old.xls: does not match the files of this inbox (*.csv): save it as one of');
     const items = reportIn(first.out()).items;
     expect(items.map(({ key, outcome }) => `${key} ${outcome}`)).toEqual([
