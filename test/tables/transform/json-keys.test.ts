@@ -14,6 +14,16 @@ describe('keys of JSON', () => {
     expect(await textOf('t.json', content)).toBe(text);
   });
 
+  it.each([
+    ['{"town":"Ulm"}\n{"town":"Bonn","n":2}\n{"n":5}\n', 'town,n\nUlm,\nBonn,2\n,5\n'],
+    ['{}\n{"a":1}\n{}\n{"a":2}\n', 'a\n\n1\n\n2\n'],
+    ['{"a":null,"b":1}\n{"a":2}\n', 'a,b\n,1\n2,\n'],
+    ['{"a":1,"b":2}\n{"b":3,"c":4}\n{"c":5,"d":6}\n', 'a,b,c,d\n1,2,,\n,3,4,\n,,5,6\n'],
+    ['{"a":1}\n{"a":2}\n', 'a\n1\n2\n'],
+  ])('may be missing in rows that share others: %s', async (content, text) => {
+    expect((await textOf('t.jsonl', content)).replaceAll('""', '')).toBe(text);
+  });
+
   it('are refused where a row has one twice, of which a value would be lost', async () => {
     await expect(textOf('t.json', '[{"id":1,"n":2,"id":3}]')).rejects.toThrow('row 1 has the key "id" twice');
     expect(await textOf('t.json', '[{"id":1,"n":"{\\"n\\": 1}"}]')).toContain('id,n');
@@ -25,6 +35,8 @@ describe('rows that are not one table', () => {
     ['t.json', '{"meta":{"rows":2},"data":[{"id":1},{"id":2}]}'],
     ['t.json', '[["id","n"],[1,"a"]]'],
     ['t.json', '[{"id":1,"geo":{"lat":1}}]'],
+    ['t.jsonl', '{"type":"meta","version":2}\n{"town":"Ulm","n":1}\n{"town":"Bonn","n":2}\n'],
+    ['t.json', '[{"town":"Ulm","n":1},{"error":"timeout"},{"town":"Bonn","n":2}]'],
     ['t.geojson', '{"type":"FeatureCollection","features":[{"type":"Feature","properties":{"a":1}}]}'],
   ])('are refused where files are fixed, and published as a file elsewhere: %s %s', async (name, content) => {
     await expect(made(name, content, { mend: 'safe' })).rejects.toMatchObject({

@@ -25,7 +25,13 @@ export const openJson = async (bytes: Bytes, format: 'array' | 'lines', limits: 
     format === 'lines' ? lineItems(decoded(bytes), limits) : arrayItems(decoded(bytes), limits);
   const columns = new Map<string, number>();
   for await (const item of items()) {
-    for (const [key] of entriesOf(item)) if (!columns.has(key)) columns.set(key, columns.size);
+    const keys = entriesOf(item).map(([key]) => key);
+    if (columns.size > 0 && keys.length > 0 && !keys.some((key) => columns.has(key))) {
+      const hint =
+        'remove what is no row, or give all rows a common key; to publish the file as it is: `import: never`';
+      throw new NotOneTable(`row ${item.row} has no key in common with those above`, 'rows', { line: item.row, hint });
+    }
+    for (const key of keys) if (!columns.has(key)) columns.set(key, columns.size);
     if (columns.size > columnLimit) throw tooManyColumns(columns.size);
   }
   if (columns.size === 0) {
