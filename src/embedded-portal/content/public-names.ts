@@ -1,5 +1,5 @@
 // Public names: paths of nodes (recorded behaviour 7), and names and types of uploaded files (recorded behaviour 12).
-import { fileTypes } from '../../dataset-api/file-types.ts';
+import { extensionOf, fileTypes } from '../../dataset-api/file-types.ts';
 
 /** As recorded, where portals differ from the usual types. */
 const mimeTypes: Readonly<Record<string, string>> = {
@@ -16,12 +16,6 @@ const mimeTypes: Readonly<Record<string, string>> = {
 };
 
 const documents = new Set('html zip txt doc xls pdf odt ods docx xlsx'.split(' ').map((name) => mimeTypes[name]));
-
-/** The last extension of a name, lower case; empty without one. */
-const extensionOf = (name: string): string => {
-  const dot = name.lastIndexOf('.');
-  return dot <= 0 ? '' : name.slice(dot + 1).toLowerCase();
-};
 
 /** MIME type by extension; what the client claims is ignored. */
 export const mimeOf = (name: string): string => mimeTypes[extensionOf(name)] ?? 'application/octet-stream';
@@ -55,7 +49,7 @@ export const cleanFileName = (sent: string, extensions: readonly string[], also?
   const name = /^\.+[^.]+\./.test(plain) ? plain.replace(/^\.+/, '') : plain;
   const extension = extensionOf(name);
   const isAllowed = extensions.includes(extension) || also?.test(name) === true;
-  if (extension === '' || !isAllowed || [...name].length > longest) return null;
+  if (extension === '' || name.startsWith('.') || !isAllowed || [...name].length > longest) return null;
   return munge(name, extensions).replace(devices, '$&_');
 };
 
