@@ -441,6 +441,13 @@ export const faultFixtures: FaultFixture[] = [
     line: 2,
   },
   {
+    title: 'a row that numbers the columns',
+    content: 'town;people;area\n1;2;3\nUlm;120000;119\nBonn;330000;141\nKiel;247000;119\n',
+    kind: 'second-header',
+    verdict: 'faulty',
+    line: 2,
+  },
+  {
     title: 'two tables in one file',
     content: 'animal,count\ncat,5\ndog,8\n\ntown,people\nUlm,120000\nBonn,330000\n',
     kind: 'second-header',

@@ -251,6 +251,54 @@ describe('what is no second header', () => {
   });
 });
 
+describe('a row that numbers the columns', () => {
+  it.each([['town;people;area\n1;2;3\nUlm;5;48\nBonn;8;139\nKiel;6;60\n', 2]])(
+    'is found: %j',
+    async (content, line) => {
+      const { findings } = await inspectTable(fileOf(content));
+      expect(findings.find(({ kind }) => kind === 'second-header')?.places[0]).toMatchObject({ line });
+    },
+  );
+
+  it.each([
+    'id,parent,level\n1,2,3\n2,5,1\n3,2,4\n4,1,2\n',
+    'line,stops,n\n1,2,3\n2,5,8\nN3,6,9\n4,7,1\n',
+    'name,rank\n1,2\nUlm,5\nBonn,8\nKiel,6\n',
+    'item,n,rank\none,1,1\ntwo,2,2\nthree,3,3\n',
+    'room,seats,floor\n1,2,4\nHall,90,1\nLobby,20,1\nAttic,8,3\n',
+    'pos,points\nwithdrawn,banned\nbanned,withdrawn\n1,90\n2,80\n',
+    'day,people\nSaturday,closed\nSunday,closed\nMonday,5\nTuesday,8\nWednesday,6\n',
+    'key,value\nname,Ulm\ncolor,red\n2020,5\n2021,6\n',
+    'code,town\nA,Ulm\nB,Bonn\n\nC,Kiel\nD,Trier\n',
+    'status,town\nstatus,Ulm\nopen,Bonn\nopen,town\n',
+    'code,town,n\nA,Ulm,5\n,,\nB,Bonn,8\n,,\nC,Kiel,6\n',
+    'A,B,C\n1.5,2,x\n2.5,3,y\n3.5,4,z\n',
+  ])('is not assumed where it may be a record: %j', async (content) => {
+    expect((await inspectTable(fileOf(content))).verdict).not.toBe('faulty');
+  });
+});
+
+describe('a first row of values above a proven header', () => {
+  it.each([
+    'HDR,20260101,ACME\nid,name,amount\n1,Ann,5.00\n2,Bob,6.50\nTRL,2,11.50\n',
+    'x;1.5;y\nday;town;people\n2026-06-01;Ulm;5\n2026-06-02;Bonn;8\n',
+  ])('may be no header: %j', async (content) => {
+    const { findings } = await inspectTable(fileOf(content));
+    const unclear = findings.find(({ kind }) => kind === 'layout-unclear');
+    expect(unclear?.candidates?.map(({ key }) => key)).toEqual(['skipRows: 0', 'skipRows: 1']);
+    expect((await inspectTable(fileOf(content), { skipRows: 1 })).headerLine).toBe(2);
+  });
+
+  it.each([
+    'item,100,200\nsoap,n/a,n/a\nsalt,5,8\nflour,6,9\n',
+    'station,2020,2021\nUlm,closed,closed\nBonn,5,8\n',
+    'name,5\nUlm,Bonn\nKiel,Trier\n',
+    'country,1,2,3\nChad,5,6,7\nCuba,8,9,1\n',
+  ])('is the header where that is not proven: %j', async (content) => {
+    expect((await inspectTable(fileOf(content))).verdict).toBe('sound');
+  });
+});
+
 describe('notes below the table, with delimiters,', () => {
   const table = rows('id n m', '1 a 2', '3 b 4');
   it.each([

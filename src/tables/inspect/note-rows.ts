@@ -72,7 +72,7 @@ export const raggedRows = (scanner: CellScanner, findings: Findings, width: numb
       for (const { at } of notes) findings.add('footer', at, { looks: 'behind' });
       const longRows = findings.of('row-long');
       if (longRows !== undefined && long === rows && rows > 1)
-        longRows.hint = 'every row has more cells than the header: give the header a name for each column';
+        longRows.hint = 'every row has more cells than the header: quote cells with delimiters, or name each column';
       return notes[0]?.at.line ?? null;
     },
   };

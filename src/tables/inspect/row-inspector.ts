@@ -44,6 +44,7 @@ export const rowInspector = (scanner: CellScanner, findings: Findings, settings:
   let lastRow = -1;
   /** Columns that have their first text in the row at hand. */
   let firstTexts: number[] = [];
+  const numbers = Buffer.from(Array.from({ length: Math.min(width, mostColumns) }, (_, at) => at + 1).join(delimiter));
 
   /** True when a blank line is above a row, or one of delimiters only. */
   const isApart = (row: number): boolean => {
@@ -110,11 +111,14 @@ export const rowInspector = (scanner: CellScanner, findings: Findings, settings:
     return { filled, marks: all };
   };
 
-  /** Remembers a row that has the first text of some columns, and names only. */
+  /** Remembers a row that has the first text of some columns, and names only; or the first one, which numbers them. */
   const noteNames = (row: number, texts: number, filled: number): void => {
-    if (firstTexts.length === 0) return;
     const isFirst = lastRow < 0 && last.line === 0;
-    if (texts === filled && texts > (isFirst ? 0 : 1)) names.add(row, firstTexts, { isFirst, isApart: isApart(row) });
+    const isCount =
+      isFirst && texts === 0 && width > 2 && isAt(numbers, row, scanner.outerEnd(scanner.firstCell(row + 1) - 1));
+    const columns = isCount ? [...Array(Math.min(width, mostColumns)).keys()] : firstTexts;
+    if (columns.length > 0 && (isCount || (texts === filled && texts > (isFirst ? 0 : 1))))
+      names.add(row, columns, { isFirst, isApart: isApart(row), isCount });
     firstTexts = [];
   };
 

@@ -8,6 +8,8 @@ import { type Findings, type FoundAt, foundRow } from './finding.ts';
 interface Standing {
   isApart: boolean;
   isFirst: boolean;
+  /** It numbers the columns: one of texts has to prove that. */
+  isCount: boolean;
 }
 
 /** A row without any value that brings the first text into some columns. */
@@ -63,12 +65,14 @@ export const secondHeaders = (scanner: CellScanner, header: Buffer) => {
     },
     /** The table has ended; `factsOf` gives those of a column, which are asked for only where rows were collected. */
     report: (findings: Findings, factsOf: (column: number) => ColumnFacts): void => {
-      for (const { at, columns, isApart, isFirst, proofs } of rows) {
+      for (const { at, columns, isApart, isFirst, isCount, proofs } of rows) {
         const [most, fewest] = [isApart ? mostTables : 1, isApart || isFirst ? 1 : fewestValues];
         // A column of values, so many at least, but for so few texts.
         const isBroken = ({ texts, values }: ColumnFacts): boolean =>
           texts > 0 && texts <= most && values >= Math.max(texts, fewest);
-        if (columns.map(factsOf).filter(isBroken).length >= proofs)
+        const isNumbered = ({ texts, values }: ColumnFacts): boolean => values === 1 && texts >= fewestValues;
+        const facts = columns.map(factsOf);
+        if (isCount ? facts.some(isNumbered) : facts.filter(isBroken).length >= proofs)
           findings.add('second-header', at, { isApart, isFirst });
       }
     },

@@ -194,7 +194,7 @@ export const faultKinds = {
     message: ({ isApart, isFirst }) => {
       if (isApart) return 'a row of names follows a blank line, among rows of values: another table begins here';
       return isFirst
-        ? 'the row below the header is of names, units or types, not of values: the table seems to have two header rows'
+        ? 'the row below the header is of names, units, types or numbers of columns, not of values: the table seems to have two header rows'
         : 'the row is of names among rows of values: another header, or another table';
     },
     hint: `keep one header row and one table in a file; ${asRow}`,

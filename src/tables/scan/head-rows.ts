@@ -124,17 +124,18 @@ export const isNamed = (rows: HeadRow[], at: number): boolean => {
 export const isBelowBlank = (rows: HeadRow[], at: number): boolean => at > 0 && rows[at]?.isApart === true;
 
 /**
- * Another row of names below a blank line, which may be the header, unless values prove that this one is: the next row, or
- * one further down with different names that are all proven.
+ * Another row of names, which may be the header, unless values prove that this one is: the next one, below a blank line or
+ * proven where this has values, or one below a blank line further down with different names that are all proven.
  */
 export const laterHeader = (rows: HeadRow[], at: number): number | undefined => {
   const header = rows[at];
   if (header === undefined || isNamed(rows, at)) return undefined;
   const isLater = (row: HeadRow, next: number): boolean => {
-    if (next <= at || !isBelowBlank(rows, next) || !mayBeHeader(row)) return false;
-    if (next === at + 1) return true;
-    if (row.cells !== header.cells || `${row.begins}` === `${header.begins}`) return false;
-    return new Set(row.begins).size === row.cells && headerEvidence(rows, next).named >= Math.max(2, row.cells);
+    if (next <= at || !mayBeHeader(row)) return false;
+    const [isApart, areOther] = [isBelowBlank(rows, next), new Set(row.begins).size === row.cells];
+    if (next === at + 1) return isApart || (areOther && !mayBeHeader(header) && isNamed(rows, next));
+    if (!isApart || row.cells !== header.cells || `${row.begins}` === `${header.begins}`) return false;
+    return areOther && headerEvidence(rows, next).named >= Math.max(2, row.cells);
   };
   const found = rows.slice(0, at + 20).findIndex(isLater);
   return found < 0 ? undefined : found;
