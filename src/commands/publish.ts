@@ -2,7 +2,7 @@
 import { relative } from 'node:path';
 import { driftPolicies, type OnDrift } from '../model/policy.ts';
 import type { StoredReport } from '../model/report.ts';
-import { type RequestedRun, runNow } from '../service/actions.ts';
+import { openRuns, type RequestedRun, runNow } from '../service/actions.ts';
 import { takeDropped } from '../service/inboxes.ts';
 import type { Runtime } from '../service/runtime.ts';
 import { isDropManifest, type Manifest } from '../sources/manifest/schema.ts';
@@ -45,7 +45,6 @@ const madeLines = ({ of, path, text, isSaved }: DirectManifest, cwd: string): Li
   return [`${of} has no manifest; \`--save\` writes this one:`, indented.map((line) => `  ${line}`)];
 };
 
-/** Asks for one run of each manifest on each of its portals and waits for the reports. */
 export const publish = async (
   runtime: Runtime,
   manifests: Manifest[],
@@ -54,7 +53,10 @@ export const publish = async (
 ): Promise<StoredReport[]> => {
   const runs: RequestedRun[] = [];
   for (const manifest of manifests) {
-    if (isDropManifest(manifest)) for (const line of await takeDropped(runtime, manifest, io.stop)) warn(io, line);
+    if (isDropManifest(manifest)) {
+      for (const line of await takeDropped(runtime, manifest, io.stop)) warn(io, line);
+      runs.push(...(await openRuns(runtime, manifest))); // which have files that the run below no longer finds
+    }
     const { onDrift = null, refresh = false, createMissing = false } = options;
     runs.push(...(await runNow(runtime, manifest, { onDrift, refresh, createMissing })));
   }

@@ -32,6 +32,13 @@ export const runNow = async (
   return runs;
 };
 
+/** The runs of a manifest that are not closed yet, such as one that was interrupted. */
+export const openRuns = async (runtime: Runtime, manifest: Manifest): Promise<RequestedRun[]> => {
+  const targets = runtime.perPortal(manifest).map(targetOf);
+  const runs = targets.map(async (target) => ({ ...target, runId: (await runtime.gate.state(target)).current }));
+  return (await Promise.all(runs)).filter((run): run is typeof run & RequestedRun => run.runId !== null);
+};
+
 /** What to retry: the failed items of a run, a key, or all keys of a manifest that failed with one code. */
 export type Retried = { of: string } | { manifest: string; code: string };
 

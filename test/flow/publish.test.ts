@@ -3,8 +3,9 @@ import { rmSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { ReportItem } from '../../src/model/report.ts';
+import { reportsIn } from '../support/printed.ts';
 import { openGatedPortal } from './support/gated-portal.ts';
-import type { Gateway } from './support/gateway.ts';
+import { type Gateway, isWrite } from './support/gateway.ts';
 import { itemOf } from './support/items.ts';
 import { doubles, type Reader } from './support/reader.ts';
 import { makeRemotePlace } from './support/remote-place.ts';
@@ -291,6 +292,25 @@ describe('publish', () => {
     const { code, report } = await place.publish(manifest);
     expect(code).toBe(0);
     expect(itemOf(report, 'dropped/bikes/bikes')).toMatchObject({ live: true, rows: 2 });
+  });
+
+  it('reports the files of a run that was interrupted, which the next one no longer finds', async () => {
+    const place = makeRemotePlace(gateway.url);
+    place.write('inbox/good/good.csv', 'id,name\n1,a\n');
+    place.write('inbox/bad/bad.csv', 'id,name\n1\n');
+    const manifest = place.manifest({ name: 'halted', drop: { folder: 'inbox', settle: '100ms' } });
+    const first = place.start(['publish', manifest]);
+    const begun = Promise.withResolvers<void>();
+    gateway.before = (passed) => void (isWrite(passed) && begun.resolve());
+    await begun.promise;
+    expect(await first.end('SIGINT')).toBe(130);
+    gateway.before = () => undefined;
+    const { code, out } = await place.run(['publish', manifest, '--json']);
+    expect(code).toBe(3);
+    const items = reportsIn(out).flatMap((report) => report.items);
+    expect(itemOf({ items }, 'halted/good/good')).toMatchObject({ live: true });
+    expect(itemOf({ items }, 'halted/bad/bad')).toMatchObject({ outcome: 'quarantined' });
+    expect(reportsIn((await place.run(['publish', manifest, '--json'])).out)).toHaveLength(1);
   });
 
   it('says that drafts are not seen, and how to publish them', async () => {

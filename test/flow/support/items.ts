@@ -2,7 +2,7 @@
 import type { Report, ReportItem } from '../../../src/model/report.ts';
 
 /** The item of a key; throws where the report has none. */
-export const itemOf = ({ items }: Report, key: string): ReportItem => {
+export const itemOf = ({ items }: Pick<Report, 'items'>, key: string): ReportItem => {
   const found = items.find((item) => item.key === key);
   if (!found) throw new Error(`no item ${key}`);
   return found;
