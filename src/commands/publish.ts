@@ -2,7 +2,7 @@
 import { relative } from 'node:path';
 import { driftPolicies, type OnDrift } from '../model/policy.ts';
 import type { StoredReport } from '../model/report.ts';
-import { openRuns, type RequestedRun, runNow } from '../service/actions.ts';
+import { openDropRuns, type RequestedRun, runNow } from '../service/actions.ts';
 import { takeDropped } from '../service/inboxes.ts';
 import type { Runtime } from '../service/runtime.ts';
 import { isDropManifest, type Manifest } from '../sources/manifest/schema.ts';
@@ -53,10 +53,8 @@ export const publish = async (
 ): Promise<StoredReport[]> => {
   const runs: RequestedRun[] = [];
   for (const manifest of manifests) {
-    if (isDropManifest(manifest)) {
-      for (const line of await takeDropped(runtime, manifest, io.stop)) warn(io, line);
-      runs.push(...(await openRuns(runtime, manifest))); // which have files that the run below no longer finds
-    }
+    if (isDropManifest(manifest)) for (const line of await takeDropped(runtime, manifest, io.stop)) warn(io, line);
+    runs.push(...(await openDropRuns(runtime, manifest)));
     const { onDrift = null, refresh = false, createMissing = false } = options;
     runs.push(...(await runNow(runtime, manifest, { onDrift, refresh, createMissing })));
   }

@@ -142,14 +142,13 @@ const embeddedPortal = (
   { dir, stateDir, secrets }: ResolveContext,
 ) => {
   const given = { ...defaults.embedded, trustedProxies: [], roles: {}, ...file };
-  const { races, users, dataDir, attachWait, publicUrl, expose, password: _reference, ...rest } = given;
+  const { races, users, dataDir, publicUrl, expose, password: _reference, ...rest } = given;
   const resolved = {
     ...portalBase(name, { imports: (races ?? rest.profile !== 'spec') ? 'serial' : 'parallel', ...rest }),
     /** Null: as the profile has it. */
     races: races ?? null,
     users: users === undefined ? null : resolve(dir, users),
     dataDir: dataDir === undefined ? join(stateDir, 'portal', name) : resolve(dir, dataDir),
-    attachWaitMs: durationMs(attachWait),
     /** Null where it is reached directly. */
     publicUrl: publicUrl === undefined ? null : normalUrl(publicUrl),
     /** Null for all operations. */

@@ -10,7 +10,6 @@ export const defaults = {
     profile: 'spec',
     host: '127.0.0.1',
     port: 0,
-    attachWait: '30s',
     tokens: false,
     xmlrpc: false,
   },

@@ -133,7 +133,6 @@ const embedded = z.strictObject({
       port: [portNumber, 'Port to listen on; 0 picks a free one.', 8080],
       users: [text, 'Users file.', 'portal-users.yaml'],
       dataDir: [text, 'Its data folder; default `portal/<name>` in the state folder.', '/var/lib/sluice/portal'],
-      attachWait: [durationText, 'How long the reply to an upload waits for its import.', '5s'],
       publicUrl: [baseUrl, 'Its address behind a proxy; with https, cookies are secure.', 'https://data.example.org'],
       trustedProxies,
       roles: [

@@ -41,8 +41,6 @@ export interface PortalServerOptions extends PortalSettings {
   roles?: Readonly<Record<string, readonly Permission[]>>;
   /** True: `Authorization: Bearer TOKEN` lets in without a session (`sluice portal token`); off by default. */
   tokens?: boolean;
-  /** How long an attach or import waits for the import; 30 s when absent. */
-  attachWaitMs?: number;
   log: Log;
 }
 
@@ -52,9 +50,7 @@ const unixNow = (): number => Math.floor(Date.now() / 1000);
 
 /** Starts a portal. Throws PortalPortError (port taken, folder in use), PortalStoreError, UsersFileError. */
 export const startPortalServer = async (options: PortalServerOptions) => {
-  const { log, attachWaitMs, usersFile, seedFile, host = '127.0.0.1', port = 0 } = options;
-  // A connection may be silent as long as an import is waited for, and a minute.
-  const silenceMs = Math.max(defaultLimits.silenceMs, (attachWaitMs ?? 0) + 60_000);
+  const { log, usersFile, seedFile, host = '127.0.0.1', port = 0 } = options;
   const dataDir = resolve(options.dataDir);
   const roleTable = roleTableOf(options.roles);
   const file = usersFile === undefined ? null : readUsersFile(usersFile, assignableRoles(roleTable));
@@ -70,7 +66,7 @@ export const startPortalServer = async (options: PortalServerOptions) => {
   const races = wanted === false ? null : new Races(wanted === true ? {} : wanted);
   const site = siteWith(options.site);
   const { db, tablesDir: dir, write } = store;
-  const datastore = profile.openDatastore({ db, dir, log, write, attachWaitMs, races, site });
+  const datastore = profile.openDatastore({ db, dir, log, write, races, site });
   const inProgress = new Set<Promise<void>>();
   let app: FastifyInstance | null = null;
   let closing: Promise<void> | null = null;
@@ -92,7 +88,7 @@ export const startPortalServer = async (options: PortalServerOptions) => {
       profile,
       resources: resourcesOf(profile, options.expose),
       site,
-      limits: { ...defaultLimits, silenceMs, ...options.limits },
+      limits: { ...defaultLimits, ...options.limits },
       log,
       tokens: options.tokens === true ? openTokenTable(store.db) : null,
       now: unixNow,

@@ -32,9 +32,9 @@ export const runNow = async (
   return runs;
 };
 
-/** The runs of a manifest that are not closed yet, such as one that was interrupted. */
-export const openRuns = async (runtime: Runtime, manifest: Manifest): Promise<RequestedRun[]> => {
-  const targets = runtime.perPortal(manifest).map(targetOf);
+/** The runs of an inbox that are still open, such as an interrupted one: a run that is requested now no longer finds their files. */
+export const openDropRuns = async (runtime: Runtime, manifest: Manifest): Promise<RequestedRun[]> => {
+  const targets = isDropManifest(manifest) ? runtime.perPortal(manifest).map(targetOf) : [];
   const runs = targets.map(async (target) => ({ ...target, runId: (await runtime.gate.state(target)).current }));
   return (await Promise.all(runs)).filter((run): run is typeof run & RequestedRun => run.runId !== null);
 };

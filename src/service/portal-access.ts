@@ -13,9 +13,9 @@ const loadSupervisor = () => import('../embedded-portal/supervisor.ts');
 
 /** How an embedded portal is served, as configured. */
 export const serverSettings = (config: EmbeddedPortalConfig): Omit<PortalServerOptions, 'log'> => {
-  const { dataDir, host, port, profile, attachWaitMs, roles, trustedProxies, tokens, xmlrpc } = config;
+  const { dataDir, host, port, profile, roles, trustedProxies, tokens, xmlrpc } = config;
   return {
-    ...{ dataDir, host, port, profile, attachWaitMs, roles, trustedProxies, tokens, xmlrpc },
+    ...{ dataDir, host, port, profile, roles, trustedProxies, tokens, xmlrpc },
     ...defined({
       races: config.races ?? undefined,
       publicUrl: config.publicUrl ?? undefined,
