@@ -11,7 +11,7 @@ import { PageCache } from './page-cache.ts';
 import { loginQueue } from './password.ts';
 import { defaultLimits, type Portal, type PortalLimits, type PortalSettings, type ProfileName } from './portal.ts';
 import { profiles } from './profiles/profiles.ts';
-import { type RaceOptions, Races } from './races.ts';
+import { type RaceOptions, racesOf } from './races.ts';
 import { resourcesOf } from './resources/table.ts';
 import { assignableRoles, roleTableOf } from './roles.ts';
 import { type Site, siteWith } from './site.ts';
@@ -63,7 +63,7 @@ export const startPortalServer = async (options: PortalServerOptions) => {
   const store = await openStore(dataDir, roleTable);
   const profile = profiles[options.profile ?? 'spec'];
   const { races: wanted = profile.races } = options;
-  const races = wanted === false ? null : new Races(wanted === true ? {} : wanted);
+  const races = wanted === false ? null : racesOf(wanted === true ? {} : wanted);
   const site = siteWith(options.site);
   const { db, tablesDir: dir, write } = store;
   const datastore = profile.openDatastore({ db, dir, log, write, races, site });

@@ -41,71 +41,63 @@ export const numbersOf = (text: string): [number, number] => {
   return [bytes.readUIntBE(0, 6) / 2 ** 48, bytes.readUIntBE(6, 6) / 2 ** 48];
 };
 
+export type Races = ReturnType<typeof racesOf>;
+
 /** Keeps overlapping requests apart from each other until they write. A request that runs alone never notices. */
-export class Races {
-  readonly #options: Required<RaceOptions>;
-  #drawn = 0;
+export const racesOf = ({ seed = 1, pauseMs = 4, lostDatasets = 0, lostAnswers = 0 }: RaceOptions) => {
+  const left = { datasets: lostDatasets, answers: lostAnswers };
   /** The saves between their first read and their write. */
-  readonly #saves = new Set<{ isCrossed: boolean }>();
-  #imports = 0;
-
-  constructor(options: RaceOptions = {}) {
-    this.#options = { seed: 1, pauseMs: 4, lostDatasets: 0, lostAnswers: 0, ...options };
-  }
-
-  #draw(): number {
-    return numbersOf(`${this.#options.seed} ${this.#drawn++}`)[0];
-  }
-
-  /** Writes after a pause in which others may read the same; throws instead for a share of the saves that cross another. */
-  async save<T>(write: () => Promise<T>): Promise<T> {
-    const span = { isCrossed: this.#saves.size > 0 };
-    for (const other of this.#saves) other.isCrossed = true;
-    this.#saves.add(span);
-    try {
-      await this.pause();
-      if (span.isCrossed && this.#draw() < shares.refused) {
-        throw this.#draw() < shares.savepoint ? lostSavepoint() : deadlock();
-      }
-      return await write();
-    } finally {
-      this.#saves.delete(span);
-    }
-  }
-
-  /** Takes a new dataset back where it is its turn; returns the answer then, null for that of success. */
-  settle({ hasList }: { hasList: boolean }, takeBack: () => void): Refusal | null {
-    const left = this.#options;
-    const isAnswered = left.lostAnswers > 0;
-    if (isAnswered) left.lostAnswers -= 1;
-    else if (hasList && left.lostDatasets > 0) left.lostDatasets -= 1;
-    else return null;
-    takeBack();
-    return isAnswered ? null : deadlock();
-  }
-
-  /** Runs an import; meanwhile others may find the states locked. */
-  async import<T>(load: () => Promise<T>): Promise<T> {
-    this.#imports += 1;
-    try {
-      await this.pause();
-      return await load();
-    } finally {
-      this.#imports -= 1;
-    }
-  }
-
-  /** True for a share of the requests that come while an import runs: the lock of the states is unavailable. */
-  isLocked(): boolean {
-    return this.#imports > 0 && this.#draw() < shares.locked;
-  }
-
-  demandLock(): void {
-    if (this.isLocked()) throw exceptionFault('0', lockRefused);
-  }
+  const saves = new Set<{ isCrossed: boolean }>();
+  let [drawn, imports] = [0, 0];
+  const draw = (): number => numbersOf(`${seed} ${drawn++}`)[0];
 
   /** The time between the beginning of a request to a datastore and its write. */
-  pause(): Promise<void> {
-    return sleep(this.#options.pauseMs);
-  }
-}
+  const pause = (): Promise<void> => sleep(pauseMs);
+
+  /** True for a share of the requests that come while an import runs: the lock of the states is unavailable. */
+  const isLocked = (): boolean => imports > 0 && draw() < shares.locked;
+
+  return {
+    pause,
+    isLocked,
+
+    demandLock: (): void => {
+      if (isLocked()) throw exceptionFault('0', lockRefused);
+    },
+
+    /** Writes after a pause in which others may read the same; throws instead for a share of the saves that cross another. */
+    save: async <T>(write: () => Promise<T>): Promise<T> => {
+      const span = { isCrossed: saves.size > 0 };
+      for (const other of saves) other.isCrossed = true;
+      saves.add(span);
+      try {
+        await pause();
+        if (span.isCrossed && draw() < shares.refused) throw draw() < shares.savepoint ? lostSavepoint() : deadlock();
+        return await write();
+      } finally {
+        saves.delete(span);
+      }
+    },
+
+    /** Takes a new dataset back where it is its turn; returns the answer then, null for that of success. */
+    settle: ({ hasList }: { hasList: boolean }, takeBack: () => void): Refusal | null => {
+      const isAnswered = left.answers > 0;
+      if (isAnswered) left.answers -= 1;
+      else if (hasList && left.datasets > 0) left.datasets -= 1;
+      else return null;
+      takeBack();
+      return isAnswered ? null : deadlock();
+    },
+
+    /** Runs an import; meanwhile others may find the states locked. */
+    import: async <T>(load: () => Promise<T>): Promise<T> => {
+      imports += 1;
+      try {
+        await pause();
+        return await load();
+      } finally {
+        imports -= 1;
+      }
+    },
+  };
+};
