@@ -15,7 +15,7 @@ import { PlanTotals, planFileItems, TargetPlan } from '../pipeline/plan/target-p
 import type { Portal } from '../portal-client/client.ts';
 import type { Runtime } from '../service/runtime.ts';
 import { gatherManifestSources } from '../service/sources.ts';
-import { KeptFiles } from '../sources/drop/kept.ts';
+import { keptFiles } from '../sources/drop/kept.ts';
 import { perPortal } from '../sources/manifest/load.ts';
 import type { Manifest } from '../sources/manifest/schema.ts';
 import { isStale } from '../state/targets.ts';
@@ -171,7 +171,7 @@ const rowsAhead = (
   { config }: Runtime,
   { target, known, signal }: { target: Target; known: KnownState; signal: AbortSignal },
 ) => {
-  const kept = new KeptFiles({ dir: join(config.stateDir, 'kept'), ...config.kept });
+  const kept = keptFiles({ dir: join(config.stateDir, 'kept'), ...config.kept });
   const { tableBytes: maxFileBytes, rowBytes: maxRowBytes } = config.limits;
   const tools = { kept, preparedDir: join(config.stateDir, 'prepared'), maxFileBytes, maxRowBytes, signal };
   return async (item: PlanFile['items'][number], wish: ResourceWish | undefined): Promise<void> => {

@@ -18,7 +18,7 @@ import { breakSilence, runSweep } from '../queue/run-sweep.ts';
 import { holdTrigger } from '../queue/schedules.ts';
 import type { Handlers } from '../queue/turn.ts';
 import { queueWorker } from '../queue/worker.ts';
-import { KeptFiles } from '../sources/drop/kept.ts';
+import { keptFiles } from '../sources/drop/kept.ts';
 import type { Connections, Workers } from './connections.ts';
 import type { RunNotices } from './run-notices.ts';
 import { gatherSources, leaveDrops, settleDrops } from './sources.ts';
@@ -148,7 +148,7 @@ const itemDeps = (parts: Connections): HandlerDeps => {
     runs,
     fetcher,
     fetched,
-    kept: new KeptFiles({ dir: join(config.stateDir, 'kept'), ...config.kept }),
+    kept: keptFiles({ dir: join(config.stateDir, 'kept'), ...config.kept }),
     settings: {
       importTimeoutMs: (name) => portals.config(name).importTimeoutMs,
       importsTogether: (name) => portals.config(name).imports === 'parallel',

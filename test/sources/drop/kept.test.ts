@@ -12,13 +12,13 @@ import {
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { fingerprintFile } from '../../../src/sources/drop/fingerprint.ts';
-import { KeptFiles, type KeptFor, type KeptSettings } from '../../../src/sources/drop/kept.ts';
+import { type KeptFor, type KeptSettings, keptFiles } from '../../../src/sources/drop/kept.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
 const open = (limits: Partial<KeptSettings> = {}) => {
   const dir = tempDir();
   const settings = { dir: join(dir, 'kept'), totalBytes: 1000, fileBytes: 500, ...limits };
-  const kept = new KeptFiles(settings);
+  const kept = keptFiles(settings);
   const keep = async (
     owner: KeptFor,
     content: string,
@@ -55,7 +55,7 @@ describe('kept files', () => {
     const dir = join(tempDir(), 'kept');
     mkdirSync(dir);
     chmodSync(dir, 0o755);
-    new KeptFiles({ ...settings, dir });
+    keptFiles({ ...settings, dir });
     expect(modeOf(dir)).toBe('700');
   });
 
@@ -108,7 +108,7 @@ describe('kept files', () => {
     const part = join(settings.dir, 'city', 'four.0.1.part');
     writeFileSync(part, 'half');
     utimesSync(part, 1, 1);
-    const later = new KeptFiles(settings);
+    const later = keptFiles(settings);
     const path = join(settings.dir, '..', 'three.csv');
     writeFileSync(path, '3'.repeat(100));
     const facts = await fingerprintFile(path, null);
@@ -124,7 +124,7 @@ describe('kept files', () => {
   ])('does not keep %s, nor the version before', async (_what, limits) => {
     const { keep, settings } = open();
     const small = await keep(one, 'ok');
-    const strict = new KeptFiles({ ...settings, ...limits });
+    const strict = keptFiles({ ...settings, ...limits });
     const facts = await fingerprintFile((await keep(two, 'larger')).path, null);
     const path = join(settings.dir, '..', 'two.csv');
     expect(await strict.keep(one, { path, sha256: facts.sha256, facts }, small.sha256)).toBe(false);
