@@ -66,7 +66,7 @@ export const queueWorker = (parts: WorkerParts) => {
     settings: { ...ourTimes, backoffStrategy: (made, _type, error) => backoffMs(made, error, parts.retry) },
   });
   worker.on('error', (error) => {
-    if (machineFault(error) instanceof StateFullError) return; // once for all, see `StateWatch`
+    if (machineFault(error) instanceof StateFullError) return; // once for all, see `stateWatch`
     log.warn({ queue, err: error.message }, 'the queue reported an error');
   });
   // The engine only reports it; the work is ours to stop.

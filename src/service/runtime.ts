@@ -11,14 +11,14 @@ import { Connections, type RuntimeOptions } from './connections.ts';
 import { startPortalWorkers } from './portal-workers.ts';
 import { runNoticesOf } from './run-notices.ts';
 import { silenceWatch } from './silence-watch.ts';
-import { StateWatch } from './state-watch.ts';
+import { stateWatch } from './state-watch.ts';
 
 /** Everything a command needs, opened; `close()` ends it in the right order. */
 export class Runtime extends Connections {
   /** Reports what is overdue; started by long-running commands. */
   readonly silence = silenceWatch(this);
   readonly runNotices = runNoticesOf(this);
-  readonly stateWatch = new StateWatch(this);
+  readonly stateWatch = stateWatch(this);
   #closing: Promise<void> | null = null;
 
   /** Opens Redis and what stands on it; portals and workers are opened when asked for. */

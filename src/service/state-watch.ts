@@ -25,44 +25,42 @@ type StateWatchParts = Pick<Connections, 'redis' | 'keys' | 'role' | 'log'> & {
   notifier: Pick<Connections['notifier'], 'sendPastQueue'>;
 };
 
-export class StateWatch {
-  readonly #parts: StateWatchParts;
-  /** As {@link stateFault} found last. */
-  fault: Reason | null = null;
-  #isTeller = false;
-  #endLooks: (() => Promise<void>) | undefined;
+export type StateWatch = ReturnType<typeof stateWatch>;
 
-  constructor(parts: StateWatchParts) {
-    this.#parts = parts;
-  }
-
-  start(): void {
-    const failed = () => undefined; // others report a Redis that is gone
-    this.#endLooks ??= repeat(everyMs, () => this.look(), failed);
-  }
-
-  async stop(): Promise<void> {
-    await this.#endLooks?.();
-  }
-
-  async look(): Promise<void> {
-    const { log, notifier } = this.#parts;
-    const before = this.fault;
-    this.fault = await stateFault(this.#parts);
-    if ((this.fault === null) === (before === null)) return;
-    if (this.fault) log.error({ action: 'state-full', reason: this.fault }, 'the state takes no more data: work waits');
-    else log.info({ action: 'resume' }, 'the state takes data again: work goes on');
-    if (this.fault) this.#isTeller = await this.#isFirst();
-    if (this.#isTeller) await notifier.sendPastQueue(stateNotice(this.fault));
-  }
+export const stateWatch = (parts: StateWatchParts) => {
+  let isTeller = false;
+  let endLooks: (() => Promise<void>) | undefined;
 
   /** One of all processes tells of it: a service rather than a worker. Nobody can give signs of life now, so that old ones count. */
-  async #isFirst(): Promise<boolean> {
-    const { redis, keys, role } = this.#parts;
+  const isFirst = async (): Promise<boolean> => {
+    const { redis, keys, role } = parts;
     const rank = (each: { role: string; host: string; pid: number }): string =>
       [each.role === 'start' ? 0 : 1, each.host, each.pid].join(' ');
     const all = [...(await liveWorkers(redis, keys, 0)).values()].map(rank);
     const own = rank({ role, host: hostname(), pid: process.pid });
     return all.every((other) => own <= other);
-  }
-}
+  };
+
+  const watch = {
+    /** As {@link stateFault} found last. */
+    fault: null as Reason | null,
+
+    look: async (): Promise<void> => {
+      const before = watch.fault;
+      const fault = await stateFault(parts);
+      watch.fault = fault;
+      if ((fault === null) === (before === null)) return;
+      if (fault) parts.log.error({ action: 'state-full', reason: fault }, 'the state takes no more data: work waits');
+      else parts.log.info({ action: 'resume' }, 'the state takes data again: work goes on');
+      if (fault) isTeller = await isFirst();
+      if (isTeller) await parts.notifier.sendPastQueue(stateNotice(fault));
+    },
+
+    start: (): void => {
+      endLooks ??= repeat(everyMs, watch.look, () => undefined); // others report a Redis that is gone
+    },
+
+    stop: async (): Promise<void> => endLooks?.(),
+  };
+  return watch;
+};

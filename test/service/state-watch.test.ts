@@ -5,7 +5,7 @@ import { afterEach, expect, it } from 'vitest';
 import { createLog } from '../../src/model/log.ts';
 import { redisKeys } from '../../src/model/redis-keys.ts';
 import type { Notice } from '../../src/notify/notice.ts';
-import { StateWatch, stateFault } from '../../src/service/state-watch.ts';
+import { type StateWatch, stateFault, stateWatch } from '../../src/service/state-watch.ts';
 import { openTestRedis } from '../support/redis.ts';
 
 const { redis } = openTestRedis();
@@ -25,7 +25,7 @@ const openWatch = (role: string, lines: string[]): StateWatch => {
     },
   });
   const log = createLog({ level: 'info', destination });
-  return new StateWatch({ redis, keys, role, log, notifier });
+  return stateWatch({ redis, keys, role, log, notifier });
 };
 
 it('says in each log, and in one notice of the service, that it is full and that this has ended', async () => {
