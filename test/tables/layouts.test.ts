@@ -278,6 +278,45 @@ describe('a row that numbers the columns', () => {
   });
 });
 
+describe('a row of names below a gap', () => {
+  it.each([
+    ['code,town,n\nA,Ulm,5\nB,Bonn,8\n,,\nCode,Meaning,\nA,approved,\nB,blocked,\n', 5],
+    ['town,county,river\nUlm,Bay,Donau\nBonn,Rhein,Rhein\n\nriver,length,mouth\nDonau,2850,Sulina\n', 5],
+  ])('begins another table where it names a column of the header: %j', async (content, line) => {
+    const { findings } = await inspectTable(fileOf(content));
+    expect(findings.find(({ kind }) => kind === 'second-header')?.places[0]).toMatchObject({ line });
+  });
+
+  it.each([
+    'code,town\nA,Ulm\nB,Bonn\n\nC,Kiel\nD,Trier\n',
+    'status,town\nstatus,Ulm\nopen,Bonn\nopen,town\n',
+    'code,town,n\nA,Ulm,5\n,,\nB,Bonn,8\n,,\nC,Kiel,6\n',
+    'pos,points\nwithdrawn,banned\nbanned,withdrawn\n1,90\n2,80\n',
+  ])('may be a record otherwise: %j', async (content) => {
+    expect((await inspectTable(fileOf(content))).verdict).not.toBe('faulty');
+  });
+});
+
+describe('a last row with one cell, which is not the first', () => {
+  it.each(['town,n,year\nUlm,3,2020\nBonn,5,2021\n,Source: the ministry,\n', 'town,n\nUlm,3\n,* estimated\n'])(
+    'may be a note: %j',
+    async (content) => {
+      const footer = (await inspectTable(fileOf(content))).findings.find(({ kind }) => kind === 'footer');
+      expect(footer).toMatchObject({ mend: null });
+      expect((await inspectTable(fileOf(content), { skipRows: 0 })).verdict).toBe('sound');
+    },
+  );
+
+  it.each([
+    'title,author,year\nAtlas,Ann,1990\n,Note: with Bob,\nHerbal,Eve,1995\n,Note: with Lee,\n',
+    'id,note,n\n1,Source: a visit,5\n2,Note: see map,6\n3,* estimated,7\n',
+    'town,n,note\nUlm,3,\n,,open again\n',
+    'plant,height,remark\nOak,20,\nElm,18,\nAsh,15,Note: cut down\n',
+  ])('is a record where it does not read like one, or others begin so: %j', async (content) => {
+    expect((await inspectTable(fileOf(content))).verdict).toBe('sound');
+  });
+});
+
 describe('a first row of values above a proven header', () => {
   it.each([
     'HDR,20260101,ACME\nid,name,amount\n1,Ann,5.00\n2,Bob,6.50\nTRL,2,11.50\n',

@@ -36,7 +36,7 @@ export const rowInspector = (scanner: CellScanner, findings: Findings, settings:
   const kinds = new ColumnKinds(Math.min(width, mostColumns + 1));
   const ragged = raggedRows(scanner, findings, width);
   const padded = paddedNotes(scanner, (row) => isApart(row));
-  const names = secondHeaders(scanner, header);
+  const names = secondHeaders(scanner, header, delimiter);
   const swallowed = swallowedRows(scanner, delimiter);
   let rows = 0;
   /** The last row: how many of its cells hold something, its line, how it begins, and whether it reads like a note, one cut by delimiters, or a sum. */
@@ -60,21 +60,25 @@ export const rowInspector = (scanner: CellScanner, findings: Findings, settings:
     last.line = scanner.lineOf(row);
   };
 
-  const beginOf = (row: number): string => {
+  const beginOf = (row: number, cell = scanner.firstCell(row)): string => {
     const { bytes, starts, ends } = scanner;
-    const first = scanner.firstCell(row);
-    const start = starts[first] ?? 0;
-    return bytes.toString('utf8', start, Math.min(ends[first] ?? 0, start + 60));
+    const start = starts[cell] ?? 0;
+    return bytes.toString('utf8', start, Math.min(ends[cell] ?? 0, start + 60));
   };
 
   const judgeLast = (row: number): void => {
     const { bytes, starts, marks } = scanner;
     const first = scanner.firstCell(row);
+    const behind = scanner.firstCell(row + 1);
     const mark = marks[first] ?? 0;
     last.begin = beginOf(row);
     last.note = (mark & has.space) !== 0 && (mark & has.text) !== 0;
-    const isCut = starts.subarray(first + 1, scanner.firstCell(row + 1)).some((at) => bytes[at] === space);
-    last.cutNote = isCut && (mark & has.quotes) === 0 && (isNoteStart(last.begin) || isApart(row));
+    const isCut = starts.subarray(first + 1, behind).some((at) => bytes[at] === space);
+    let cell = first;
+    while (cell < behind && scanner.isEmpty(cell)) cell++;
+    // No other row begins with an empty cell.
+    const isAside = last.filled === 1 && cell > first && kinds.facts(0).empty === 1 && isNoteStart(beginOf(row, cell));
+    last.cutNote = isAside || (isCut && (mark & has.quotes) === 0 && (isNoteStart(last.begin) || isApart(row)));
     last.total = totals.test(last.begin);
   };
 
@@ -117,7 +121,9 @@ export const rowInspector = (scanner: CellScanner, findings: Findings, settings:
     const isCount =
       isFirst && texts === 0 && width > 2 && isAt(numbers, row, scanner.outerEnd(scanner.firstCell(row + 1) - 1));
     const columns = isCount ? [...Array(Math.min(width, mostColumns)).keys()] : firstTexts;
-    if (columns.length > 0 && (isCount || (texts === filled && texts > (isFirst ? 0 : 1))))
+    const areNames = texts === filled && texts > (isFirst ? 0 : 1);
+    const mayBeApart = apart.size > 0 || scanner.lineOf(row) > last.line + 1;
+    if (isCount || (areNames && (columns.length > 0 || (mayBeApart && isApart(row)))))
       names.add(row, columns, { isFirst, isApart: isApart(row), isCount });
     firstTexts = [];
   };

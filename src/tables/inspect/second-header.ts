@@ -28,40 +28,50 @@ const missing =
 const typeName =
   /^(?:(?:u|big|small|tiny)?int(?:eger)?\d*|long|short|byte|float\d*|double(?: precision)?|real|dec(?:imal)?|num(?:eric|ber)?|str(?:ing)?|text|(?:n?var)?char(?:acter)?(?: varying)?|factor|object|category|bool(?:ean)?|logical|(?:date)?time\d*|date|timestamp(?:tz)?|uuid|#[a-z]\w*(?: ?\+\w+)*)(?: ?\(\d+(?:, ?\d+)?\))?$/i;
 
-/** What is compared of rows that may repeat the header. */
-const plain = (row: Buffer): string => row.toString().toLowerCase().replaceAll(/["\s]/g, '');
+/** What is compared of rows that may repeat the header, or a name in it. */
+const plain = (row: Buffer | string): string => row.toString().toLowerCase().replaceAll(/["\s]/g, '');
 
 const title = /^"?[^,;\t|]*\S \S+ \S[^,;\t|]*"?$/;
 
 const [mostRows, longestName] = [50, 80];
 
 /** Collects such rows, which are judged once the columns are known. `header`: the bytes of the header row. */
-export const secondHeaders = (scanner: CellScanner, header: Buffer) => {
+export const secondHeaders = (scanner: CellScanner, header: Buffer, delimiter: string) => {
   const rows: RowOfNames[] = [];
+  const namesIn = (row: Buffer): string[] => row.toString().split(delimiter).map(plain).filter(Boolean);
+  const known = new Set(namesIn(header));
+  /** True for cells that look unlike a record: the first one is empty, or all are in quotes and the header is not. */
+  const isMarked = (first: number, behind: number): boolean => {
+    const areQuoted = scanner.marks.subarray(first, behind).every((mark) => (mark & has.quotes) !== 0);
+    return scanner.isEmpty(first) || (areQuoted && !header.includes('"')) || title.test(header.toString('latin1'));
+  };
+  /** How many columns of values have to prove that a row is of names; null where nothing can. */
+  const proofsOf = (row: number, texts: string[], { isApart, isFirst }: Standing): number | null => {
+    const [first, behind] = [scanner.firstCell(row), scanner.firstCell(row + 1)];
+    const raw = scanner.bytes.subarray(scanner.startOf(row), scanner.outerEnd(behind - 1));
+    if (header.equals(raw)) return null;
+    const own = plain(raw);
+    // As programs draw it below the header, at least as long as the names.
+    if (isFirst && /^[-=]{2}[-=,;|]*$/.test(own) && own.length >= plain(header).length) return 0;
+    if (isApart && namesIn(raw).some((name) => known.has(name))) return 0;
+    if (isFirst && texts.every((text) => typeName.test(text))) return 1;
+    const areOther = scanner.isEmpty(first) || new Set(texts).size === texts.length;
+    if (!areOther || texts.some((text) => missing.test(text))) return null;
+    return isApart || (isFirst && isMarked(first, behind)) || own === plain(header) ? 1 : 2;
+  };
   return {
     /** Takes a row without values; `columns` are those of which it has the first text. */
     add: (row: number, columns: number[], standing: Standing): void => {
       if (rows.length === mostRows) return;
-      const { bytes, starts, ends, marks } = scanner;
-      const [first, behind] = [scanner.firstCell(row), scanner.firstCell(row + 1)];
+      const { bytes, starts, ends } = scanner;
       const texts = columns.map((column) => {
-        const [start, stop] = [starts[first + column] ?? 0, ends[first + column] ?? 0];
-        return bytes.toString('utf8', start, Math.min(stop, start + longestName)).trim();
+        const cell = scanner.firstCell(row) + column;
+        const start = starts[cell] ?? 0;
+        return bytes.toString('utf8', start, Math.min(ends[cell] ?? 0, start + longestName)).trim();
       });
-      const isEmpty = scanner.isEmpty(first);
-      const raw = bytes.subarray(scanner.startOf(row), scanner.outerEnd(behind - 1));
-      const own = plain(raw);
-      // As programs draw it below the header, at least as long as the names.
-      const isRuler = standing.isFirst && /^[-=]{2}[-=,;|]*$/.test(own) && own.length >= plain(header).length;
-      const areTypes = standing.isFirst && texts.every((text) => typeName.test(text));
-      const areOther = isEmpty || new Set(texts).size === texts.length;
-      const areNames = areTypes || (areOther && !texts.some((text) => missing.test(text)));
-      if (header.equals(raw) || !(areNames || isRuler)) return;
-      const areQuoted = marks.subarray(first, behind).every((mark) => (mark & has.quotes) !== 0);
-      // It looks unlike a record: its first cell is empty, or it is in quotes and the header is not.
-      const isMarked = isEmpty || (areQuoted && !header.includes('"')) || title.test(header.toString('latin1'));
-      const isLikely = standing.isApart || areTypes || (standing.isFirst && isMarked) || own === plain(header);
-      rows.push({ at: foundRow(scanner, row), columns, ...standing, proofs: isRuler ? 0 : isLikely ? 1 : 2 });
+      const proofs = proofsOf(row, texts, standing);
+      if (proofs !== null && columns.length >= proofs)
+        rows.push({ at: foundRow(scanner, row), columns, ...standing, proofs });
     },
     /** The table has ended; `factsOf` gives those of a column, which are asked for only where rows were collected. */
     report: (findings: Findings, factsOf: (column: number) => ColumnFacts): void => {

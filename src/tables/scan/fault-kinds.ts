@@ -402,7 +402,7 @@ export const faultKinds = {
         behind: 'a note follows the last row of the table',
         below: 'a note stands below the last row of the table',
         maybe: 'the last row has only one cell: it may be a note below the table, or a row without values',
-        cut: 'the last row looks like a note that contains delimiters',
+        cut: 'the last row looks like a note that contains delimiters, or stands between them',
       })[looks],
     hint: ({ looks }) => {
       if (looks === 'maybe') return `remove it if it is a note; ${asRow}`;
