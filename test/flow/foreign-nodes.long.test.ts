@@ -240,7 +240,11 @@ describe('another portal at the address', () => {
   const exchange = (place: Place, url: string): void =>
     writeFileSync(
       join(place.dir, 'config', 'sluice.yaml'),
-      JSON.stringify({ ...remoteConfig(url), retry: { backoff: '100ms', maxBackoff: '500ms' } }),
+      JSON.stringify({
+        ...remoteConfig(url),
+        redis: { url: place.redisUrl() },
+        retry: { backoff: '100ms', maxBackoff: '500ms' },
+      }),
     );
 
   it('holds the run and names both; nothing of it is overwritten', async () => {
