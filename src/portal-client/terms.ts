@@ -18,7 +18,7 @@ type Lookups = Pick<Suggestions, 'termsNamed' | 'vocabularyId'>;
 /** A node as read, or its fields. */
 type Fields = Readonly<Record<string, unknown>>;
 
-interface ResolveOptions {
+export interface ResolveOptions {
   /** The node as it is: of several terms of one name the one that it holds counts, else the oldest. */
   node?: Fields | undefined;
   /** True: what other workers have learned is read again. */

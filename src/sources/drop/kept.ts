@@ -11,7 +11,7 @@ export type KeptSettings = Config['kept'] & { dir: string };
 
 export type KeptFor = Record<'portal' | 'uuid', string>;
 
-interface FileToKeep {
+export interface FileToKeep {
   path: string;
   sha256: string;
   /** Stat facts of the file when its sha256 was made. */

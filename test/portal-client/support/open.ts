@@ -5,7 +5,7 @@ import { Portal, type PortalHooks } from '../../../src/portal-client/client.ts';
 import type { PortalSettings } from '../../../src/portal-client/settings.ts';
 
 /** Never aborted. */
-export const calm = new AbortController().signal;
+export const calm: AbortSignal = new AbortController().signal;
 
 /** A client with short patience; closed when the test is over. */
 export const openForTest = (
