@@ -39,8 +39,9 @@ const whyOf = (failure: string): string => {
   return fault instanceof StateFullError ? `${failure} -> ${fault.hint}` : failure;
 };
 
-const nextOf = async ({ connection }: Queues, queue: Queue, job: Job): Promise<Standstill | null> => {
-  const score = await connection.zscore(queue.toKey('delayed'), job.id ?? '');
+const nextOf = async ({ connection }: Queues, queue: Queue, { id = '' }: Job): Promise<Standstill | null> => {
+  const score = await connection.zscore(queue.toKey('delayed'), id);
+  const job = await queue.getJob(id); // read anew: why it failed is written with its delay
   // The engine keeps milliseconds times 4096, which leaves room for an order within one of them.
-  return score === null ? null : { until: Math.floor(Number(score) / 4096), why: whyOf(job.failedReason ?? '') };
+  return score === null ? null : { until: Math.floor(Number(score) / 4096), why: whyOf(job?.failedReason ?? '') };
 };

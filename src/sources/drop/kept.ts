@@ -38,9 +38,8 @@ export type KeptFiles = ReturnType<typeof keptFiles>;
 export const keptFiles = ({ dir, totalBytes, fileBytes }: KeptSettings) => {
   /** Kept files by path, the longest kept first. */
   let known = new Map<string, number>();
-  /** Bytes of all of them: there may be too many to add them up for each file. */
-  let total = 0;
-  let scannedAt = 0;
+  /** Bytes of all of them, as there may be too many to add them up for each file; and when they were read last. */
+  let [total, scannedAt] = [0, 0];
   if (existsSync(dir)) keepPrivate(dir, 0o700); // it may have been made open to others
 
   const pathOf = ({ portal, uuid }: KeptFor, sha256: string): string => join(dir, portal, `${uuid}.${sha256}`);
