@@ -31,7 +31,7 @@ export default defineConfig({
     // Modules are loaded once for each worker: compiling them takes longer than most of the files.
     isolate: false,
     execArgv: ['--import', quickPasswords],
-    maxWorkers: 4,
+    maxWorkers: 6,
     sequence: { sequencer: WaitingFirst },
     globalSetup: ['test/support/redis-required.ts', 'test/support/shared-redis.ts', 'test/support/bundle.ts'],
     setupFiles: ['test/support/file-end.ts'],
