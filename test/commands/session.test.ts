@@ -1,18 +1,13 @@
 // What a command says of a Redis that is silent for a while.
-import { Redis } from 'ioredis';
 import { expect, it, onTestFinished } from 'vitest';
 import { watchRedis } from '../../src/commands/session.ts';
 import type { Runtime } from '../../src/service/runtime.ts';
-import { startTestRedis } from '../support/redis.ts';
+import { openOwnRedis } from '../support/redis.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
+const { redis } = await openOwnRedis();
+
 it('a Redis that pauses is reported once, and that it answers again', async () => {
-  const server = await startTestRedis();
-  const redis = new Redis(server.options);
-  onTestFinished(async () => {
-    redis.disconnect();
-    await server.close();
-  });
   const told: string[] = [];
   const runtime = { redis, redisHandle: { describe: 'the one of the test' } } as Pick<Runtime, 'redis' | 'redisHandle'>;
   const end = watchRedis(runtime, new AbortController().signal, (line) => told.push(line));

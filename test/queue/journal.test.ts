@@ -6,10 +6,10 @@ import { JobLostError } from '../../src/model/errors.ts';
 import { type FieldWrite, JobLease } from '../../src/model/lease.ts';
 import { JobJournal } from '../../src/queue/journal.ts';
 import { Queues } from '../../src/queue/queues.ts';
-import { openTestRedis } from '../support/redis.ts';
+import { openOwnRedis } from '../support/redis.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
-const { redis, options } = openTestRedis();
+const { redis, options } = await openOwnRedis();
 const queue = new Queue('jobs', { connection: redis, prefix: 'q' });
 afterAll(() => queue.close());
 

@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
 import { afterAll, expect, test } from 'vitest';
-import { startTestRedis } from '../support/redis.ts';
+import { openTestRedis, startTestRedis } from '../support/redis.ts';
 
 const redis = await startTestRedis();
 afterAll(() => redis.close());
@@ -11,4 +11,11 @@ test('a test file has a Redis of its own that keeps every key', async () => {
   expect(await client.dbsize()).toBe(1);
   expect(await client.config('GET', 'maxmemory-policy')).toEqual(['maxmemory-policy', 'noeviction']);
   await client.quit();
+});
+
+test('the Redis that tests share refuses what would change it for all of them', async () => {
+  const { redis: shared } = openTestRedis();
+  await expect(shared.config('SET', 'maxmemory', '1')).rejects.toThrow('unknown command');
+  await expect(shared.flushall()).rejects.toThrow('unknown command');
+  expect(await shared.flushdb()).toBe('OK');
 });

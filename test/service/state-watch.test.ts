@@ -6,9 +6,9 @@ import { createLog } from '../../src/model/log.ts';
 import { redisKeys } from '../../src/model/redis-keys.ts';
 import type { Notice } from '../../src/notify/notice.ts';
 import { type StateWatch, stateFault, stateWatch } from '../../src/service/state-watch.ts';
-import { openTestRedis } from '../support/redis.ts';
+import { openOwnRedis } from '../support/redis.ts';
 
-const { redis } = openTestRedis();
+const { redis } = await openOwnRedis();
 const keys = redisKeys('n');
 const fill = () => redis.config('SET', 'maxmemory', '1');
 const makeRoom = () => redis.config('SET', 'maxmemory', '0');

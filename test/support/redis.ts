@@ -68,6 +68,17 @@ export const openTestRedis = (): { redis: Redis; options: RedisConnectionOptions
   return { redis, options };
 };
 
+/** The same on a server of its own, for tests that change its settings or stop it. */
+export const openOwnRedis = async (): Promise<{ redis: Redis; options: RedisConnectionOptions }> => {
+  const server = await startTestRedis();
+  const redis = new Redis({ ...server.options, maxRetriesPerRequest: null });
+  afterAll(async () => {
+    redis.disconnect();
+    await server.close();
+  });
+  return { redis, options: server.options };
+};
+
 const answers = async (path: string): Promise<boolean> => {
   const client = new Redis({ path, lazyConnect: true, retryStrategy: () => null });
   client.on('error', () => {}); // not there yet; the ping tells

@@ -11,6 +11,8 @@ import { waitUntil } from './wait-until.ts';
 export const setup = async (): Promise<() => Promise<void>> => {
   const dir = mkdtempSync(join(tmpdir(), 'slr-'));
   const settings = ['--port', '0', '--unixsocket', join(dir, 's'), '--databases', '10000', '--dir', dir];
+  // What would change it for everybody is for servers of one's own.
+  for (const command of ['CONFIG', 'FLUSHALL', 'SHUTDOWN', 'DEBUG']) settings.push('--rename-command', command, '');
   const server = spawn(
     process.env.REDIS_SERVER_BIN ?? '',
     [...settings, '--save', '', '--maxmemory-policy', 'noeviction'],
