@@ -1,4 +1,4 @@
-// Servers of the test Redis that listen on TCP and are killed with the test file.
+// Processes of Redis servers for tests, which never outlive the process that started them.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createServer } from 'node:net';
 
@@ -7,7 +7,9 @@ export const spawnRedis = (args: readonly string[]): ChildProcess => {
   const binary = process.env.REDIS_SERVER_BIN;
   if (binary === undefined) throw new Error('REDIS_SERVER_BIN is not set: run the tests through vitest');
   const server = spawn(binary, args, { stdio: 'ignore' });
-  process.once('exit', () => server.kill('SIGKILL'));
+  const kill = (): void => void server.kill('SIGKILL');
+  process.once('exit', kill);
+  server.once('exit', () => process.removeListener('exit', kill));
   return server;
 };
 

@@ -1,5 +1,4 @@
 // A private Redis for one test file.
-import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -7,6 +6,7 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { afterAll } from 'vitest';
 import type { RedisConnectionOptions } from '../../src/state/redis/connection.ts';
+import { killRedis, redisArguments, spawnRedis } from './redis-process.ts';
 import { claimDatabase } from './shared-redis.ts';
 import { waitUntil } from './wait-until.ts';
 
@@ -25,36 +25,18 @@ export interface Listening {
 
 /** Starts an empty Redis (unix socket, nothing kept on disk) in some ten milliseconds; end it in `afterAll`. */
 export const startTestRedis = async (tcp?: Listening): Promise<TestRedis> => {
-  const binary = process.env.REDIS_SERVER_BIN;
-  if (binary === undefined) throw new Error('REDIS_SERVER_BIN is not set: run the tests through vitest');
   const dir = mkdtempSync(join(tmpdir(), 'slr-'));
   const path = join(dir, 's');
-  const settings = [
-    '--port',
-    String(tcp?.port ?? 0),
-    ...(tcp ? ['--bind', tcp.host, '--protected-mode', 'no'] : []),
-    '--unixsocket',
-    path,
-    '--dir',
-    dir,
-    '--save',
-    '',
-    '--maxmemory-policy',
-    'noeviction',
-  ];
-  const server = spawn(binary, settings, { stdio: 'ignore' });
+  const settings = { port: tcp?.port ?? 0, unixsocket: path, dir, save: '', 'maxmemory-policy': 'noeviction' };
+  const bound = tcp ? { bind: tcp.host, 'protected-mode': 'no' } : {};
+  const server = spawnRedis(redisArguments({ ...settings, ...bound }));
   await once(server, 'spawn'); // rejects when there is no such program
-  const kill = (): void => {
-    server.kill('SIGKILL');
-  };
-  process.once('exit', kill);
   await waitUntil('the test Redis to answer', () => server.exitCode !== null || answers(path), 20_000);
-  if (server.exitCode !== null) throw new Error(`the test Redis ended with code ${server.exitCode}: ${binary}`);
+  if (server.exitCode !== null) throw new Error(`the test Redis ended with code ${server.exitCode}`);
   return {
     options: { path },
     close: async () => {
-      process.removeListener('exit', kill);
-      await ended(server);
+      await killRedis(server);
       rmSync(dir, { recursive: true, force: true });
     },
   };
@@ -90,10 +72,3 @@ const answers = async (path: string): Promise<boolean> => {
     client.disconnect();
   }
 };
-
-const ended = (server: ChildProcess): Promise<void> =>
-  new Promise((resolve) => {
-    if (server.exitCode !== null || server.signalCode !== null) return resolve();
-    server.once('exit', () => resolve());
-    server.kill('SIGKILL');
-  });

@@ -1,31 +1,24 @@
 // One Redis for all tests that only need some Redis: each place has a database of its own in it. Starting one for each
 // place would take longer than most of what they do.
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { killRedis, redisArguments, spawnRedis } from './redis-process.ts';
 import { waitUntil } from './wait-until.ts';
 
 /** Vitest's global set-up: passes the folder of the server and of the claimed databases to all tests. */
 export const setup = async (): Promise<() => Promise<void>> => {
   const dir = mkdtempSync(join(tmpdir(), 'slr-'));
-  const settings = ['--port', '0', '--unixsocket', join(dir, 's'), '--databases', '10000', '--dir', dir];
+  const socket = join(dir, 's');
+  const settings = { port: 0, unixsocket: socket, databases: 10_000, dir, save: '', 'maxmemory-policy': 'noeviction' };
   // What would change it for everybody is for servers of one's own.
-  for (const command of ['CONFIG', 'FLUSHALL', 'SHUTDOWN', 'DEBUG']) settings.push('--rename-command', command, '');
-  const server = spawn(
-    process.env.REDIS_SERVER_BIN ?? '',
-    [...settings, '--save', '', '--maxmemory-policy', 'noeviction'],
-    { stdio: 'ignore' },
-  );
-  await once(server, 'spawn');
-  process.once('exit', () => server.kill('SIGKILL'));
-  await waitUntil('the shared Redis to listen', () => server.exitCode !== null || existsSync(join(dir, 's')));
+  const refused = ['CONFIG', 'FLUSHALL', 'SHUTDOWN', 'DEBUG'].flatMap((command) => ['--rename-command', command, '']);
+  const server = spawnRedis([...redisArguments(settings), ...refused]);
+  await waitUntil('the shared Redis to listen', () => server.exitCode !== null || existsSync(socket));
+  if (server.exitCode !== null) throw new Error(`the shared Redis ended with code ${server.exitCode}`);
   process.env.TEST_REDIS_DIR = dir;
   return async () => {
-    const ended = once(server, 'exit');
-    server.kill('SIGKILL');
-    await ended;
+    await killRedis(server);
     rmSync(dir, { recursive: true, force: true });
   };
 };
