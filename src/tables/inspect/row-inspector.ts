@@ -122,9 +122,9 @@ export const rowInspector = (scanner: CellScanner, findings: Findings, settings:
       isFirst && texts === 0 && width > 2 && isAt(numbers, row, scanner.outerEnd(scanner.firstCell(row + 1) - 1));
     const columns = isCount ? [...Array(Math.min(width, mostColumns)).keys()] : firstTexts;
     const areNames = texts === filled && texts > (isFirst ? 0 : 1);
-    const mayBeApart = apart.size > 0 || scanner.lineOf(row) > last.line + 1;
-    if (isCount || (areNames && (columns.length > 0 || (mayBeApart && isApart(row)))))
-      names.add(row, columns, { isFirst, isApart: isApart(row), isCount });
+    const mayBeApart = (isCount || areNames) && (apart.size > 0 || scanner.lineOf(row) > last.line + 1);
+    const standing = { isFirst, isApart: mayBeApart && isApart(row), isCount };
+    if (isCount || (areNames && (columns.length > 0 || standing.isApart))) names.add(row, columns, standing);
     firstTexts = [];
   };
 

@@ -39,7 +39,7 @@ const [mostRows, longestName] = [50, 80];
 export const secondHeaders = (scanner: CellScanner, header: Buffer, delimiter: string) => {
   const rows: RowOfNames[] = [];
   const namesIn = (row: Buffer): string[] => row.toString().split(delimiter).map(plain).filter(Boolean);
-  const known = new Set(namesIn(header));
+  const [names, known] = [plain(header), new Set(namesIn(header))];
   /** True for cells that look unlike a record: the first one is empty, or all are in quotes and the header is not. */
   const isMarked = (first: number, behind: number): boolean => {
     const areQuoted = scanner.marks.subarray(first, behind).every((mark) => (mark & has.quotes) !== 0);
@@ -52,12 +52,12 @@ export const secondHeaders = (scanner: CellScanner, header: Buffer, delimiter: s
     if (header.equals(raw)) return null;
     const own = plain(raw);
     // As programs draw it below the header, at least as long as the names.
-    if (isFirst && /^[-=]{2}[-=,;|]*$/.test(own) && own.length >= plain(header).length) return 0;
+    if (isFirst && /^[-=]{2}[-=,;|]*$/.test(own) && own.length >= names.length) return 0;
     if (isApart && namesIn(raw).some((name) => known.has(name))) return 0;
     if (isFirst && texts.every((text) => typeName.test(text))) return 1;
     const areOther = scanner.isEmpty(first) || new Set(texts).size === texts.length;
     if (!areOther || texts.some((text) => missing.test(text))) return null;
-    return isApart || (isFirst && isMarked(first, behind)) || own === plain(header) ? 1 : 2;
+    return isApart || (isFirst && isMarked(first, behind)) || own === names ? 1 : 2;
   };
   return {
     /** Takes a row without values; `columns` are those of which it has the first text. */
