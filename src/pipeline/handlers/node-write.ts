@@ -76,7 +76,7 @@ const createNode = async (target: NodeTarget, wish: NodeWish, entry: LedgerEntry
   }
   // Entity portals list a published node by our uuid; elsewhere the highest id shows where to search after a kill.
   const before = published && isEntity ? null : await portal.nodes.highest(item.signal);
-  await portal.nodes.seeHighest(item.signal);
+  if (before === null) await portal.nodes.seeHighest(item.signal);
   const write = (resolved: NodeFields): Promise<WrittenNode> =>
     item.step(
       { name: 'create', on: `${type} "${title}"`, writes: true },
