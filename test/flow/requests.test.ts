@@ -19,7 +19,10 @@ it('publishes seven tables a dataset with six requests a table at most, and asks
     races: { seed: 3, pauseMs: 40 },
   });
   const gateway = await openGateway(server.url);
-  const place = makeRemotePlace(gateway.url, remoteConfig(gateway.url, { concurrency: 4 }));
+  const place = makeRemotePlace(gateway.url, {
+    ...remoteConfig(gateway.url, { concurrency: 4 }),
+    jobs: { lock: '30s', stalledCheck: '30s' },
+  });
   const [datasets, tables] = [6, 7];
   const manifest = place.manifest({
     name: 'city',
