@@ -12,12 +12,12 @@ import type { KnownState, Observed } from './plan.ts';
 export type Sparing = (key: string) => 'certain' | 'possible' | 'none';
 
 /** Which absences are believed, for every kind of source: none where it may be incomplete, or a faulty entry may be it. */
-export const sparing = ({ complete, skipped }: Stated, isPublished: (key: string) => boolean): Sparing => {
+export const sparing = ({ complete, skipped, spared = [] }: Stated, isPublished: (key: string) => boolean): Sparing => {
   const isKnown = (entry: SkippedEntry): boolean => entry.isKnown || (!!entry.isGuessed && isPublished(entry.key));
   const unknown = skipped.filter((entry) => !isKnown(entry)).map(({ key }) => key);
   const isAny = complete !== true || unknown.some((key) => kindOfKey(key) === 'dataset');
-  const keys = new Set(skipped.filter(isKnown).map(({ key }) => key));
-  const parents = new Set(unknown.map(parentKey));
+  const keys = new Set([...skipped.filter(isKnown).map(({ key }) => key), ...spared]);
+  const parents = new Set([...unknown, ...spared.filter((key) => key.includes('#'))].map(parentKey));
   return (key) => {
     if (keys.has(key) || keys.has(parentKey(key))) return 'certain';
     return isAny || (kindOfKey(key) === 'resource' && parents.has(parentKey(key))) ? 'possible' : 'none';

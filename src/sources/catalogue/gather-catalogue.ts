@@ -18,7 +18,7 @@ import {
   namesOf,
 } from './entry.ts';
 import type { CatalogueLimits } from './read-catalogue.ts';
-import { idOfIdentifier, referenceOf, textOf } from './values.ts';
+import { idOfIdentifier, longestText, referenceOf, textOf } from './values.ts';
 import { CatalogueWalk } from './walk.ts';
 
 /** True when the entry passes `filters` and `excludes`. Values are compared as text. */
@@ -96,14 +96,14 @@ export const gatherCatalogue = async (
       if (wish) await take(wish);
     }
   }
-  const { documents, doubts } = walk;
+  const { doubts } = walk;
   const complete: Completeness = doubts.size === 0 || [...doubts].join('; ');
   const confirm = async (): Promise<Completeness> => {
     const again = new CatalogueWalk(source, limits);
     for await (const _entry of again.entries(from)); // only what it found counts
-    return walk.isLike(again) || 'the catalogue changed while its pages were read';
+    return walk.isLike(again) || 'the catalogue changed while it was read';
   };
-  return { ...gathering.end(walk), complete, ...(complete === true && documents > 1 ? { confirm } : {}) };
+  return { ...gathering.end(walk), complete, ...(complete === true && { confirm }) };
 };
 
 const longestList = 60;
@@ -120,6 +120,8 @@ class Gathering {
   readonly #remarks = new Map<string, { times: number; first: string }>();
   readonly #faulty: Faulty[] = [];
   readonly #leftOut: SkippedEntry[] = [];
+  /** Keys of what is named only, where that is no fault. */
+  readonly #spared: string[] = [];
   readonly #places = new Map<string, Pick<DescribedEntry, 'index' | 'member'>>();
   /** What entries call themselves, wanted or not, and those that are only named. */
   readonly #described = new Set<string | null>();
@@ -135,7 +137,7 @@ class Gathering {
   }
 
   #remark(part: string, what: string, where: string): void {
-    const text = `\`${part}\` ${what}`;
+    const text = `\`${part.slice(0, longestText)}\` ${what}`;
     const { times, first } = this.#remarks.get(text) ?? { times: 0, first: where };
     this.#remarks.set(text, { times: times + 1, first });
   }
@@ -150,9 +152,10 @@ class Gathering {
   }
 
   add(entry: DescribedEntry): DatasetWish | null {
-    const { catalogue } = this.#manifest;
+    const { catalogue, name } = this.#manifest;
     const reference = referenceOf(entry.value);
-    if (reference !== null) this.#named.set(reference, this.#named.get(reference) ?? entry);
+    if (reference !== null && entry.member > 0) this.#spared.push(datasetKey(name, idOfIdentifier(reference)));
+    else if (reference !== null) this.#named.set(reference, this.#named.get(reference) ?? entry);
     if (reference !== null || entry.isRepeated) return null;
     if (isObject(entry.value))
       this.#described.add(textOf(entry.value['@id'])).add(namesOf(asDataset(entry.value, entry.isService)).identifier);
@@ -174,7 +177,11 @@ class Gathering {
       return null;
     }
     this.#places.set(dataset.id, { index: entry.index, member: entry.member });
-    this.#leftOut.push(...leftOut.map((part) => this.#partOf(dataset, entry, part)));
+    const keyOf = ({ id, position }: LeftOut): string =>
+      resourceKey(name, dataset.id, id ?? `distribution#${position}`);
+    const [faulty = [], empty = []] = [true, false].map((is) => leftOut.filter(({ fault }) => (fault !== '') === is));
+    this.#leftOut.push(...faulty.map((part) => this.#partOf(dataset, entry, { ...part, key: keyOf(part) })));
+    this.#spared.push(...empty.map(keyOf));
     return { ...datasetWish(this.#manifest, dataset), identifier: dataset.identifier };
   }
 
@@ -186,13 +193,14 @@ class Gathering {
       this.#faulty.push({ entry, names: { identifier, title: null }, faults, isGuessed: true });
     }
     const taken = new Set(this.#places.keys().map((id) => datasetKey(name, id)));
-    const skipped = this.#faulty.map((faulty) => this.#skipped(faulty, taken));
+    const entries = this.#faulty.map((faulty) => this.#skipped(faulty, taken));
     const parts = lost.map(({ address, error }, at): SkippedEntry => {
       const reason = { ...reasonOf(error), message: `a part of the catalogue cannot be read: ${error.message}` };
       const problems = [fileProblem(address, error.message)];
       return { key: datasetKey(name, `part#${at + 1}`), uuid: '', title: address, isKnown: false, reason, problems };
     });
-    return { skipped: [...parts, ...skipped, ...this.#leftOut], remarks: this.#remarkLines() };
+    const skipped = [...parts, ...entries, ...this.#leftOut];
+    return { skipped, spared: this.#spared, remarks: this.#remarkLines() };
   }
 
   /** A duplicate of another entry, sound or faulty, gets a key of its own. */
@@ -206,9 +214,8 @@ class Gathering {
     return this.#item(entry, names, { key, former, title, isGuessed, fault: faults.join('; ') });
   }
 
-  #partOf(dataset: CatalogueDataset, entry: DescribedEntry, part: LeftOut): SkippedEntry {
-    const { id, position, isGuessed } = part;
-    const key = resourceKey(this.#manifest.name, dataset.id, id ?? `distribution#${position}`);
+  #partOf(dataset: CatalogueDataset, entry: DescribedEntry, part: LeftOut & { key: string }): SkippedEntry {
+    const { id, key, position, isGuessed } = part;
     const former = id === null ? null : resourceKey(this.#firstName, dataset.id, id);
     const fault = `distribution ${position} is left out: ${part.fault}`;
     return this.#item(entry, dataset, { key, former, title: part.title ?? dataset.title, isGuessed, fault });

@@ -172,13 +172,13 @@ const entriesOf = (nodes: FlatNode[]): CatalogueEntry[] => {
   return all.map((entry, at) => ({ index: at + 1, line: 0, ...entry }));
 };
 
-const datasetTypes = [`${dcat}Dataset`, `${dcat}DatasetSeries`];
 /** Properties with the datasets of a catalogue, and with catalogues inside it. */
 const listKeys = [`${dcat}dataset`, `${dcat}resource`, `${hydra}member`];
 const catalogueKeys = [`${dcat}catalog`, `${dct}hasPart`];
 const contents = [...listKeys, ...catalogueKeys, `${dcat}service`];
 
-const isDataset = (node: FlatNode): boolean => datasetTypes.some((type) => node['@type']?.includes(type));
+const isDataset = (node: FlatNode): boolean =>
+  [`${dcat}Dataset`, `${dcat}DatasetSeries`].some((type) => node['@type']?.includes(type));
 
 const isCatalogue = (node: FlatNode): boolean =>
   !!node['@type']?.includes(`${dcat}Catalog`) ||
@@ -203,7 +203,8 @@ const partsIn = (nodes: FlatNode[]): string[] => {
   };
   const inside = nodes.filter(isCatalogue).flatMap((node) => idsIn(node, [...catalogueKeys, ...listKeys]));
   const named = new Set(nodes.filter(isCatalogue).flatMap((node) => idsIn(node, catalogueKeys)));
-  return [...new Set(inside)].filter((id) => isElsewhere(id) && (named.has(id) || byId.has(id)));
+  const pages = nodes.flatMap((node) => idsIn(node, ['https://w3id.org/tree#node'])); // as TREE relates them
+  return [...new Set(inside)].filter((id) => isElsewhere(id) && (named.has(id) || byId.has(id))).concat(pages);
 };
 
 const pagers = [hydra, 'http://www.w3.org/1999/xhtml/vocab#', 'https://www.w3.org/ns/activitystreams#'];

@@ -8,12 +8,14 @@ export interface Paging {
   /** Address of the next page; '' where there is more, but no address of it. */
   next: string | null;
   total: number | null;
+  /** A number that is that of the whole list or of the page alone. */
+  count: number | null;
   pages: number | null;
   limit: number | null;
   isLater: boolean;
 }
 
-export const noPaging: Paging = { next: null, total: null, pages: null, limit: null, isLater: false };
+export const noPaging: Paging = { next: null, total: null, count: null, pages: null, limit: null, isLater: false };
 
 export const isUnpaged = ({ next, total, pages, limit, isLater }: Paging): boolean =>
   next === null && total === null && pages === null && limit === null && !isLater;
@@ -22,12 +24,13 @@ export const isUnpaged = ({ next, total, pages, limit, isLater }: Paging): boole
 export const joined = (one: Paging, other: Paging): Paging => ({
   next: one.next || other.next || (one.next ?? other.next),
   total: larger(one.total, other.total), // a page may state its own count as well
+  count: larger(one.count, other.count),
   pages: larger(one.pages, other.pages),
   limit: one.limit ?? other.limit,
   isLater: one.isLater || other.isLater,
 });
 
-const larger = (one: number | null, other: number | null): number | null =>
+export const larger = (one: number | null, other: number | null): number | null =>
   one === null || other === null ? (one ?? other) : Math.max(one, other);
 
 type Says = (value: unknown, depth: number) => Partial<Paging>;
@@ -37,30 +40,29 @@ const says = (names: string, says: Says): [string, Says][] => names.split(' ').m
 const more = (is: boolean): Partial<Paging> => ({ next: is ? '' : null });
 const isToken: Says = (value) => more(addressIn(value) !== null);
 const isMore: Says = (value) => more(truthIn(value) === true);
-const isAll: Says = (value) => more(truthIn(value) === false);
-const isBefore: Says = (value) => ({ isLater: addressIn(value) !== null });
 const isFailing = /^(?:error|fail(?:ed|ure)?|partial|incomplete|timed?-?out|[45]\d\d)$/i;
 const isTotal: Says = (value) => ({ total: numberIn(value) });
+const isCount: Says = (value) => ({ count: numberIn(value) });
 
-const entries = '(?:datasets?|items?|records?|results?|elements?|hits|entries|packages?)';
+const entries = '(?:datasets?|items?|records?|results?|elements?|hits|rows|entries|packages?)';
 /** `total`, `numFound`, `totalItems`, `number_of_datasets`, `recordCount`. */
-const totalName = new RegExp(
-  `^(?:total|count|(?:total|num|number|n)(?:of)?(?:${entries}|count|found|matched)+|${entries}(?:total|count|found)+|resultsetsize)$`,
+const countName = new RegExp(
+  `^(?:total|count|(?:total|num|number|nb?)(?:of)?(?:${entries}|count|found|matched)+|${entries}(?:total|count|found)+|resultsetsize)$`,
 );
 
 /** Hydra, JSON:API, HAL, OGC API, OData, OpenSearch, CKAN and the usual home-made ones; names without prefix, in lower case. */
 const statements: ReadonlyMap<string, Says> = new Map([
-  ...says('next nextpage nextlink nexturl nextpageurl', (value) => ({ next: addressIn(value) })),
+  ...says('next nextpage', (value) => ({ next: addressIn(value) })),
   ...says('nextpagetoken nextcursor nexttoken nextoffset nextstart nextrecord', isToken),
   ...says('resumptiontoken continuationtoken', isToken),
-  ...says('more hasmore hasnext hasnextpage istruncated truncated', isMore),
-  ...says('incompleteresults incomplete partial timedout', isMore),
-  ...says('islast islastpage complete iscomplete finished success ok', isAll),
+  ...says('more hasmore hasmorepages hasmoreresults moreresults hasnext hasnextpage istruncated truncated', isMore),
+  ...says('exceededtransferlimit incompleteresults incomplete partial timedout', isMore),
+  ...says('islast islastpage complete iscomplete finished success ok', (value) => more(truthIn(value) === false)),
   ...says('error errors', (value) => more(!isNothing(value) && truthIn(value) !== false && numberIn(value) !== 0)),
   ...says('status state statuscode httpstatus', (value) => more(isFailing.test(textOf(value) ?? ''))),
   ...says('pages totalpages pagecount numpages', (value) => ({ pages: numberIn(value) })),
   ...says('itemsperpage perpage pagesize limit rows top', (value) => ({ limit: numberIn(value) })),
-  ...says('prev previous prevpage previouspage previouslink previousurl', isBefore),
+  ...says('prev previous prevpage previouspage', (value) => ({ isLater: addressIn(value) !== null })),
   // First and last differ where there are several pages.
   ...says('first firstpage last lastpage', (value) => ({
     next: truthIn(value) === false ? '' : null,
@@ -72,14 +74,17 @@ const statements: ReadonlyMap<string, Says> = new Map([
   }),
 ]);
 
-/** `hydra:nextPage`, `http://www.w3.org/ns/hydra/core#nextPage`, `next_page` as `nextpage`. */
+/** `hydra:nextPage`, `http://www.w3.org/ns/hydra/core#nextPage`, `next_page_url` as `nextpage`. */
 const plainName = (key: string): string =>
   key
     .replace(/^.*[:/#@.$]/, '')
     .replaceAll(/[-_\s]/g, '')
-    .toLowerCase();
+    .toLowerCase()
+    .replace(/(?<=^(?:next|prev|previous)(?:page)?)(?:link|ur[il]|href)$/, '');
 
-const saying = (name: string): Says | undefined => statements.get(name) ?? (totalName.test(name) ? isTotal : undefined);
+const saying = (name: string): Says | undefined =>
+  statements.get(name) ??
+  (countName.test(name) ? (/total|found|matched|size/.test(name) ? isTotal : isCount) : undefined);
 
 export const isPagingKey = (key: unknown): boolean => typeof key === 'string' && !!saying(plainName(key));
 
@@ -117,7 +122,8 @@ const addressIn = (value: unknown): string | null => {
 const numberIn = (value: unknown): number | null => {
   const plain = Array.isArray(value) ? value[0] : value;
   const text = String(isObject(plain) ? (plain['@value'] ?? plain.value) : plain);
-  return /^\d{1,15}$/.test(text) ? Number(text) : null;
+  const digits = text.replaceAll(/(?<=\d)[,.' ](?=\d{3}(?!\d))/g, ''); // of `1,204`
+  return /^\d{1,15}$/.test(digits) ? Number(digits) : null;
 };
 
 /** `X-Total-Count` as `total-count`. */
@@ -152,15 +158,20 @@ export const countedNext = (address: string): string | null => {
 };
 
 const startKeys = /^(?:p|page|pageno|pagenum|pagenumber|pageindex|start|startindex|startrow|offset|skip)$/;
+const limitKeys = /^(?:itemsperpage|perpage|pagesize|limit|rows|top|size|num|max|maxrecords|maxresults|hitsperpage)$/;
 
 /** Why a list with as many entries, at an address, may be one page of several; null where nothing looks like that. */
 export const pageDoubt = (address: string | null, stated: number | null, count: number): string | null => {
-  const query = Object.fromEntries(address === null ? [] : new URL(address).searchParams);
-  // By its value alone, whatever its name; servers may give less, then a round number. One digit may be anything.
-  const isLimit = (value: string): boolean => value.length > 1 && value === String(count);
-  const limit = stated ?? pagingOf(query).limit ?? (Object.values(query).some(isLimit) ? count : null);
-  if (limit && count > 0 && (count >= limit || count % 100 === 0))
-    return `has as many entries as a page of it may have (${Math.min(limit, count)})`;
-  const isPage = limit === null && Object.keys(query).some((key) => startKeys.test(plainName(key)));
+  const query = [...(address === null ? [] : new URL(address).searchParams)];
+  // By its name, or its value alone, of which one digit may be anything.
+  const isLimit = ([key, value]: [string, string]): boolean =>
+    limitKeys.test(plainName(key)) || (value.length > 1 && value === String(count));
+  const asked = numberIn(query.find(isLimit)?.[1]);
+  const limit = stated ?? asked;
+  // Servers may give less than what is asked for, or pages without being asked: then a round number.
+  const isRound = address !== null && (count % 100 === 0 || (asked !== null && [10, 20, 25, 50, 250].includes(count)));
+  if (count > 0 && (isRound || (limit && count >= limit)))
+    return `has as many entries as a page of it may have (${Math.min(limit || count, count)})`;
+  const isPage = limit === null && query.some(([key]) => startKeys.test(plainName(key)));
   return isPage ? 'is a page by its address, and nothing says whether there are others' : null;
 };

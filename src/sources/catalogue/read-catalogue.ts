@@ -100,7 +100,7 @@ const catalogueLists: ReadonlySet<unknown> = new Set(['catalog', 'hasPart']);
 /** What an open bracket outside of the entries holds; `key` is that of the present value of a catalogue, or of the list. */
 type Frame = CatalogueFrame | { kind: 'entries' | 'catalogues' | 'passed' | 'other'; key: unknown };
 
-/** `said` holds its statements about pages and its `@id`, `first` is the number of entries before it. */
+/** `said` holds its statements about pages and its `@id`, `first` is the number of entries before it, `parts` that of parts. */
 interface CatalogueFrame {
   kind: 'catalogue';
   key: unknown;
@@ -109,6 +109,7 @@ interface CatalogueFrame {
   lists: Set<unknown>;
   said: Map<string, unknown>;
   first: number;
+  parts: number;
 }
 
 /** The entry, or statement about pages, that is being read. */
@@ -193,7 +194,7 @@ class EntryReader {
     else if (isClosing(token.token)) this.#frames.pop();
     else if (frame?.kind === 'catalogues' && token.token === TokenType.STRING)
       this.#said.parts.push(String(token.value));
-    else if (frame?.kind === 'catalogues' && isValue(token.token)) this.#passedOver(String(frame.key));
+    else if (frame?.kind === 'catalogues' && isValue(token.token)) this.#said.parts.push('');
   }
 
   #lookIn(frame: CatalogueFrame, token: Token): void {
@@ -209,14 +210,15 @@ class EntryReader {
     }
   }
 
-  /** The end of a catalogue. What says of itself that it is incomplete, or has no list, is elsewhere. */
-  #leave({ said, lists, first }: CatalogueFrame): void {
+  /** The end of a catalogue. What says of itself that it is incomplete, or has no list or nothing in it, is elsewhere. */
+  #leave({ said, lists, first, parts }: CatalogueFrame): void {
     this.#frames.pop();
     const paging = pagingOf(Object.fromEntries(said));
     if (this.#frames.length === 0) this.#said.paging = joined(this.#said.paging, paging);
     else if (lists.size === 0) this.#said.parts.push(textOf(said.get('@id')) ?? '');
     else if (paging.next !== null) this.#said.parts.push(paging.next);
     else if ((paging.total ?? 0) > this.#count - first) this.#said.parts.push('');
+    else if (this.#count === first && this.#said.parts.length === parts) this.#said.parts.push('');
   }
 
   #open(frame: Frame | undefined, token: TokenType): void {
@@ -229,8 +231,9 @@ class EntryReader {
     const { kind, key } = frame ?? { kind: 'catalogues', key: null };
     const isPart = frame?.kind === 'catalogue' && catalogueLists.has(key);
     if (isPart) frame.lists.add(key);
+    const before = { first: this.#count, parts: this.#said.parts.length };
     if (isObject && (isPart || kind === 'catalogues'))
-      return { kind: 'catalogue', key: null, isValue: false, lists: new Set(), said: new Map(), first: this.#count };
+      return { kind: 'catalogue', key: null, isValue: false, lists: new Set(), said: new Map(), ...before };
     if (isObject && kind === 'passed') this.#passedOver(String(key));
     if (isObject || kind !== 'catalogue') return { kind: 'other', key: null };
     return { kind: isPart ? 'catalogues' : 'passed', key };

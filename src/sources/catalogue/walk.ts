@@ -6,7 +6,7 @@ import { countText } from '../../util/plural.ts';
 import { shown } from '../fetch/policy.ts';
 import type { CatalogueDocument, CatalogueSource } from './catalogue-bytes.ts';
 import { detectSyntax, documentFault as fault, readLinkedData } from './linked-data.ts';
-import { countedNext, isUnpaged, joined, noPaging, type Paging, pageDoubt } from './paging.ts';
+import { countedNext, isUnpaged, joined, larger, noPaging, type Paging, pageDoubt } from './paging.ts';
 import { type CatalogueEntry, catalogueLimits, readCatalogue, type Said } from './read-catalogue.ts';
 import { identifierOf, referenceOf } from './values.ts';
 
@@ -26,11 +26,25 @@ class List {
   count = 0;
   repeated = 0;
   empty = 0;
+  /** Pages in a row without a new entry, as those are behind the last one. */
+  idle = 0;
   page = 1;
   total: number | null = null;
   pages: number | null = null;
   /** How the present page was found: by a link, or by counting on in the address. */
   by: 'link' | 'count' | null = null;
+
+  mayGoOn = true;
+
+  /** Notes what a page says of the list, and how many entries it has. */
+  take(paging: Paging, { read, isNew }: { read: number; isNew: boolean }): void {
+    // A count that is not larger than the page may be its own.
+    this.total = larger(this.total, larger(paging.total, (paging.count ?? 0) > read ? paging.count : null));
+    this.pages = paging.pages ?? this.pages;
+    this.empty += Number(read === 0);
+    this.idle = isNew ? 0 : this.idle + 1;
+    this.mayGoOn = isNew || (read === 0 && this.empty <= mostEmptyPages);
+  }
 
   /** Entries that were read, also those that are only named. */
   get size(): number {
@@ -63,11 +77,14 @@ export class CatalogueWalk {
     yield* this.#list(from, from);
     for (const part of this.#parts) {
       if (this.#visited.has(part)) continue;
+      const address = shown(new URL(part));
+      const before = this.#entries + this.#parts.size;
       try {
-        yield* this.#list(part, shown(new URL(part)));
+        yield* this.#list(part, address);
+        if (this.#entries + this.#parts.size === before) this.doubts.add(`its part ${address} is empty`);
       } catch (error) {
         if (!isOfSource(error)) throw error;
-        this.lost.push({ address: shown(new URL(part)), error });
+        this.lost.push({ address, error });
       }
     }
   }
@@ -84,32 +101,28 @@ export class CatalogueWalk {
       const name = list.page === 1 ? listName : `page ${list.page} of ${listName}`;
       const opened = await this.#open(address, list, name);
       if (opened === null) return this.#checkSize(list, listName, list.page - 1);
-      const [size, repeated, entries] = [list.size, list.repeated, this.#entries];
+      const [seen, repeated, entries] = [list.count + list.named.size, list.repeated, this.#entries];
       const said = yield* this.#document(opened, list, name);
       for (const part of said.parts) this.#addPart(part, opened.url);
       const paging = joined(opened.paging, said.paging);
-      list.total = paging.total ?? list.total;
-      list.pages = paging.pages ?? list.pages;
-      const isNew = list.size > size;
-      if (isNew && list.repeated > repeated)
+      const read = this.#entries - entries;
+      if (read === 0 && list.by === 'link' && opened.url !== address)
+        this.doubts.add(`${name} leads to ${opened.url && shown(new URL(opened.url))}, where there is nothing`);
+      list.take(paging, { read, isNew: list.count + list.named.size > seen });
+      if (list.idle === 0 && list.repeated > repeated)
         this.doubts.add(`entries of ${listName} moved between its pages while they were read`);
-      const isEmpty = this.#entries === entries;
-      list.empty += Number(isEmpty);
-      const mayGoOn = isNew || (isEmpty && list.empty <= mostEmptyPages);
-      address = this.#nextOf(list, { paging, url: opened.url, name, mayGoOn });
-      if (list.by === 'count' && !isNew && list.page > 1) return this.#checkSize(list, listName, list.page - 1);
+      if (list.idle === 0 && list.by === 'count' && list.empty > 0) this.doubts.add(`a page before ${name} is empty`);
+      address = this.#nextOf(list, { paging, url: opened.url, name });
+      if (list.by === 'count' && list.idle > 1) return this.#checkSize(list, listName, list.page - 1);
     }
   }
 
   /** The address of the next page; null after the last one, which is compared with what the list says of itself. */
-  #nextOf(
-    list: List,
-    { paging, url, name, mayGoOn }: { paging: Paging; url: string | null; name: string; mayGoOn: boolean },
-  ): string | null {
+  #nextOf(list: List, { paging, url, name }: { paging: Paging; url: string | null; name: string }): string | null {
     const { page, total, pages } = list;
     if (page === 1 && paging.isLater) this.doubts.add(`${name} is not the first page of its list`);
     if (paging.next) {
-      if (!mayGoOn) throw fault(name, 'it only repeats entries of earlier pages, or has none, and links to more');
+      if (!list.mayGoOn) throw fault(name, 'it only repeats entries of earlier pages, or has none, and links to more');
       list.by = 'link';
       return this.#resolved(paging.next, url, name);
     }
@@ -140,12 +153,13 @@ export class CatalogueWalk {
   }
 
   /** Opens a page; null where the list has ended, or, with a doubt, for one that is not fetched here or may not exist. */
-  async #open(address: string, { page, by }: List, name: string): Promise<CatalogueDocument | null> {
+  async #open(address: string, { page, by, idle }: List, name: string): Promise<CatalogueDocument | null> {
     this.documents += 1;
     if (this.documents > mostDocuments)
       throw fault(name, `the catalogue has more than ${countText(mostDocuments)} pages and parts`);
     const document = await this.#source.open(address, this.#bytes).catch((cause: unknown) => {
       if (page === 1 || !isOfSource(cause)) throw cause;
+      if (by === 'count' && idle > 0 && !cause.retryable) return undefined;
       if (by === 'link' || cause.retryable)
         throw fault(name, `it cannot be had: ${cause.message}`, { cause, hint: cause.hint });
       this.doubts.add(`whether there is a ${name} is not known: ${cause.message}`);
@@ -211,7 +225,7 @@ export class CatalogueWalk {
   #addPart(part: string, base: string | null): void {
     const url = part === '' ? null : webUrl(part, base);
     if (url !== null) this.#parts.add(url.href);
-    else this.doubts.add(part === '' ? 'a catalogue in it has no list of datasets' : `its part ${part} has no address`);
+    else this.doubts.add(part === '' ? 'a catalogue in it is empty or incomplete' : `its part ${part} has no address`);
   }
 
   #resolved(next: string, base: string | null, name: string): string {

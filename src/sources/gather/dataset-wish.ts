@@ -127,6 +127,8 @@ export interface Stated {
   confirm?: () => Promise<Completeness>;
   /** Faulty datasets; what they published before stays as it is. */
   skipped: SkippedEntry[];
+  /** Keys of what is only named, without a fault; `<dataset>/distribution#<number>` may be any resource of its dataset. */
+  spared?: string[];
 }
 
 export interface GatheredList extends Stated {

@@ -107,6 +107,7 @@ describe('a catalogue in pages', () => {
     ],
     ['OData', { '@odata.nextLink': '/c2.json', '@odata.count': 3 }, {}],
     ['a paging object', { paging: { page: 1, next_page_url: '/c2.json', total_pages: 2 } }, {}],
+    ['another spelling', { nextPageUri: '/c2.json' }, {}],
   ])('is read whole: %s', async (_what, more, facts: Facts) => {
     serve({ '/c.json': page('a b', more), '/c2.json': page('c', { next: null }) }, facts);
     const first = await gather('/c.json');
@@ -143,6 +144,20 @@ describe('a catalogue in pages', () => {
     serve(slices);
     const { keys, complete } = await gather('/c.json');
     expect([keys, complete]).toEqual([['a', 'b', 'c', 'd'], expect.stringMatching(/^whether there is a page 3 of/)]);
+    serve({
+      '/c.json': '/c.json?page=0',
+      '/c.json?page=0': page('a'),
+      '/c.json?page=1': page('a'),
+      '/c.json?page=2': page('b'),
+      '/c.json?page=3': page(''),
+    });
+    expect(await gather('/c.json'), 'counted from 1').toMatchObject({ keys: ['a', 'b'], complete: true });
+    serve({ ...slices, '/c.json?page=1': page(''), '/c.json?page=2': page('c d') });
+    const { keys: behind, complete: gap } = await gather('/c.json');
+    expect([behind, gap]).toEqual([
+      ['a', 'b', 'c', 'd'],
+      expect.stringMatching(/^a page before page 3 of .* is empty; whether/),
+    ]);
     serve({ ...slices, '/c.json?page=2': 503 });
     expect(await faultOf('/c.json')).toMatch(
       /^catalogue-fault: page 3 of \/c\.json:1:1: it cannot be had: .* answered 503/,
@@ -199,6 +214,17 @@ describe('a catalogue in pages', () => {
     ['a count of datasets', { total_dataset_count: '3' }, 404, '/c.json:1:1: it is incomplete: its list has 3 entries'],
     ['datasets in total', { datasets_total: 3 }, 404, '/c.json:1:1: it is incomplete: its list has 3 entries'],
     ['the size of a result', { resultSetSize: 3 }, 404, '/c.json:1:1: it is incomplete: its list has 3 entries'],
+    ['rows', { total_rows: 3 }, 404, '/c.json:1:1: it is incomplete: its list has 3 entries, 2 were read'],
+    ['hits', { nbHits: 3 }, 404, '/c.json:1:1: it is incomplete: its list has 3 entries, 2 were read'],
+    ['thousands', { total: '1,204' }, 404, '/c.json:1:1: it is incomplete: its list has 1,204 entries, 2 were read'],
+    [
+      'totals that differ',
+      { next: '/c2.json', total: 4 },
+      page('c', { total: 3 }),
+      'page 2 of /c.json:1:1: it is incomplete: its list has 4 entries, 3 were read',
+    ],
+    ['ArcGIS', { exceededTransferLimit: true }, 404, '/c.json:1:1: it says that there is more, but not where'],
+    ['more pages', { hasMorePages: true }, 404, '/c.json:1:1: it says that there is more, but not where'],
     ['a number of results', { num_results: 3 }, 404, '/c.json:1:1: it is incomplete: its list has 3 entries'],
     ['a status in words', { status: 'error' }, 404, '/c.json:1:1: it says that there is more, but not where, or that'],
     ['a partial result', { status: 'Partial' }, 404, '/c.json:1:1: it says that there is more, but not where, or that'],
@@ -268,6 +294,9 @@ describe('a catalogue in pages', () => {
   it.each([
     ['a limit of any name', '?size=12', 12, /has as many entries as a page of it may have \(12\)$/],
     ['less than a limit', '?size=12', 11, true],
+    ['a usual page beside a limit', '?size=9999', 25, /has as many entries as a page of it may have \(25\)$/],
+    ['a round number without a limit', '', 100, /has as many entries as a page of it may have \(100\)$/],
+    ['a smaller one', '', 50, true],
     ['a small number', '?version=2', 2, true],
     ['the most that a server gives', '?rows=5000', 100, /has as many entries as a page of it may have \(100\)$/],
     ['a begin', '?start=0', 10, /is a page by its address, and nothing says whether there are others$/],
@@ -287,6 +316,38 @@ describe('a catalogue in pages', () => {
       expect(gathered.complete).toEqual(complete === true ? true : expect.stringMatching(complete));
     },
   );
+
+  it('may count only its own entries', async () => {
+    serve({ '/c.json?limit=2': page('a b', { count: 2 }) });
+    expect((await gather('/c.json?limit=2')).complete).toMatch(/has as many entries as a page of it may have \(2\)$/);
+    serve({
+      '/c.json?page=0': page('a b', { count: 2 }),
+      '/c.json?page=1': page('c', { count: 1 }),
+      '/c.json?page=2': page('', { count: 0 }),
+    });
+    expect(await gather('/c.json?page=0')).toMatchObject({ keys: ['a', 'b', 'c'], complete: true });
+  });
+
+  it('may be incomplete where a link ends at an empty document elsewhere', async () => {
+    serve({ '/c.json': page('a', { next: '/c2.json' }), '/c2.json': '/c3.json', '/c3.json': page('') });
+    const { keys, complete } = await gather('/c.json');
+    expect([keys, complete]).toEqual([
+      ['a'],
+      expect.stringMatching(/^page 2 of .* leads to .*\/c3\.json, where there/),
+    ]);
+  });
+
+  it('is read by the relations of TREE', async () => {
+    const first = linked('a');
+    (first['@graph'] as unknown[]).push({
+      '@id': 'urn:r',
+      'https://w3id.org/tree#node': { '@id': `${server.url}/c2.jsonld` },
+    });
+    serve({ '/c.jsonld': first, '/c2.jsonld': linked('b') });
+    expect(await gather('/c.jsonld')).toMatchObject({ keys: ['a', 'b'], complete: true, skipped: [] });
+    serve({ '/c.jsonld': first, '/c2.jsonld': 404 });
+    expect((await gather('/c.jsonld')).skipped).toMatchObject([{ isKnown: false }]);
+  });
 
   it('says that all went well without being incomplete', async () => {
     serve({
@@ -329,9 +390,11 @@ describe('a catalogue in pages', () => {
     const { complete, confirm } = await gather('/c.json');
     expect([complete, await confirm?.()]).toEqual([true, true]);
     serve({ '/c.json': page('b c', { next: '/c2.json' }), '/c2.json': page('d') });
-    expect(await confirm?.()).toBe('the catalogue changed while its pages were read');
+    expect(await confirm?.()).toBe('the catalogue changed while it was read');
     serve({ '/c.json': page('a') });
-    expect((await gather('/c.json')).confirm).toBeUndefined();
+    const alone = await gather('/c.json');
+    serve({ '/c.json': page('a b') });
+    expect(await alone.confirm?.()).toBe('the catalogue changed while it was read');
   });
 });
 
@@ -369,7 +432,18 @@ describe('a part of a catalogue', () => {
       expect(typeof (await gather('/c.json')).complete, JSON.stringify(part)).toBe('string');
     }
     serve({ '/c.json': page('a', { catalog: [{ dataset: [entry('b')], total: 2 }] }) });
-    expect((await gather('/c.json')).complete).toBe('a catalogue in it has no list of datasets');
+    expect((await gather('/c.json')).complete).toBe('a catalogue in it is empty or incomplete');
+  });
+
+  it('that is empty may be so for a while only', async () => {
+    for (const inside of [{ dataset: [] }, null]) {
+      serve({ '/c.json': page('a', { catalog: [inside] }) });
+      expect((await gather('/c.json')).complete).toBe('a catalogue in it is empty or incomplete');
+    }
+    serve({ '/c.json': page('a', { catalog: [{ dataset: [], catalog: ['/part.json'] }] }), '/part.json': page('b') });
+    expect(await gather('/c.json')).toMatchObject({ keys: ['a', 'b'], complete: true });
+    serve({ '/c.json': page('a', { catalog: ['/part.json'] }), '/part.json': page('') });
+    expect((await gather('/c.json')).complete).toMatch(/^its part .*\/part\.json is empty$/);
   });
 });
 
