@@ -80,7 +80,7 @@ export const distributionKeys: ReadonlySet<string> = new Set(
 );
 const spelled = speller(distributionKeys);
 
-/** A distribution that is left out because it is faulty; what it published before stays. */
+/** A distribution that is left out, as it is faulty or, where the fault is '', has an empty address; what it published before stays. */
 export interface LeftOut {
   /** Null where it is unknown which of the resources it is. */
   id: string | null;
@@ -102,8 +102,10 @@ interface Found extends Omit<LeftOut, 'id'> {
 
 /** The resources of an entry's `distribution` in their order, and those that are left out as faulty. */
 export const resourcesOf = (value: unknown, tools: DistributionTools) => {
-  // PHP writes a list with gaps as an object.
-  const isGapped = isObject(value) && Object.keys(value).every((key) => /^\d+$/.test(key));
+  // PHP writes a list with gaps as an object, and others one of what has names.
+  const isKeyed = ([key, item]: [string, unknown]): boolean =>
+    /^\d+$/.test(key) || (isObject(item) && /(?:access|download)url/i.test(Object.keys(item).join()));
+  const isGapped = isObject(value) && Object.entries(value).every(isKeyed);
   const list = isNothing(value) ? [] : isGapped ? Object.values(value) : [value].flat();
   const found = list.flatMap((item, index) => distribution(spelled(item), index + 1, tools) ?? []);
   const ids = idsOf(found);
@@ -139,7 +141,7 @@ const markOf = ({ item }: Found): string => {
   return `#${JSON.stringify([textOf(title), formatOf(textOf(format), textOf(mediaType))])}`;
 };
 
-/** Null for one that points nowhere: there is nothing to publish. */
+/** Null for one that points nowhere: there is nothing to publish. Its address may be missing for now only where it has a key. */
 const distribution = (item: unknown, position: number, tools: DistributionTools): Found | null => {
   const none = { position, title: null, seed: null, byAddress: false, item, spec: null, isGuessed: false };
   const reference = referenceOf(item);
@@ -150,9 +152,10 @@ const distribution = (item: unknown, position: number, tools: DistributionTools)
       tools.remark(`distribution.${key}`, 'has no field on the portal');
   }
   const target = targetOf(item, tools);
-  if (target === null) return null;
   const identifier = identifierOf(item);
   const title = textOf(item.title);
+  if (target === null)
+    return 'downloadURL' in item || 'accessURL' in item ? { ...none, title, seed: identifier, fault: '' } : null;
   const seed = identifier ?? ('url' in target ? target.url : null);
   const found = { ...none, title, seed, byAddress: identifier === null };
   if ('fault' in target) return { ...found, fault: target.fault };

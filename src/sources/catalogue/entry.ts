@@ -18,6 +18,7 @@ import {
   longestText,
   oneLine,
   type Remark,
+  referenceOf,
   shortLine,
   speller,
   textOf,
@@ -99,7 +100,7 @@ const applyRules = (entry: Record<string, unknown>, draft: Draft): void => {
 /** An entry, or the member of a series that is written inside it: its place from 1; 0 for the entry itself. */
 export type DescribedEntry = WalkedEntry & { member: number };
 
-/** The entry, and of a series also the members that are written inside it; those it only refers to are elsewhere. */
+/** The entry, and of a series also its members: those that are written inside it, and those that it only names. */
 export const describedIn = (entry: WalkedEntry): DescribedEntry[] => {
   const { value } = entry;
   const itself = { ...entry, member: 0 };
@@ -109,7 +110,10 @@ export const describedIn = (entry: WalkedEntry): DescribedEntry[] => {
     ...entry,
     isService: false,
     member: at + 1,
-    value: isNothing(member.isPartOf ?? member.inSeries) ? { ...member, inSeries } : member,
+    value:
+      isObject(member) && isNothing(referenceOf(member) ?? member.isPartOf ?? member.inSeries)
+        ? { ...member, inSeries }
+        : member,
   }));
   return [itself, ...members];
 };
@@ -134,12 +138,12 @@ const hasType = (value: Record<string, unknown>, type: string): boolean =>
   textsOf(value['@type']).some((text) => text.replace(/^.*[:/#]/, '') === type);
 
 /** `first` and `last` are among the others, if these are written there. */
-const membersOf = ({ first, seriesMember, last }: Record<string, unknown>): Record<string, unknown>[] => {
-  const members = listOf(seriesMember).filter(isObject);
-  const isListed = (value: Record<string, unknown>): boolean =>
-    members.some((each) => identifierOf(each) === identifierOf(value) || (value['@id'] ?? null) === each['@id']);
-  const [before, after] = [first, last].map((value) => (isObject(value) && !isListed(value) ? [value] : []));
-  return [...(before ?? []), ...members, ...(after ?? [])];
+const membersOf = ({ first, seriesMember, last }: Record<string, unknown>): unknown[] => {
+  const members = listOf(seriesMember);
+  const namesIn = (value: unknown) => (isObject(value) ? textsOf([identifierOf(value), value['@id']]) : textsOf(value));
+  const names = new Set(members.flatMap(namesIn));
+  const isOther = (value: unknown): boolean => !namesIn(value).some((name) => names.has(name));
+  return [...listOf(first).filter(isOther), ...members, ...listOf(last).filter(isOther)];
 };
 
 /** A dataset under construction: values mapped from one entry, and remarks about those that could not be mapped. */
@@ -163,7 +167,7 @@ class Draft {
   addInfo(part: string, name: string, text: string): void {
     const isAddress = /^[a-z]+:\/\//i.test(text);
     if (isAddress && text.length > longestText) this.remark(part, 'left out: the address is too long for the portal');
-    else this.info[name] = this.short(part, text);
+    else this.info[this.short(part, name)] = this.short(part, text);
   }
 
   /** Keeps what no field of the portal holds as a further fact, and reports it. */

@@ -16,12 +16,20 @@ export const isNothing = (value: unknown): boolean => {
 /** Keys that hold the text of an object in JSON-LD and DCAT-US 3.0, the best first. */
 const wordKeys = ['@value', 'prefLabel', 'title', 'name', 'fn', 'label', 'notation', '@id', 'en'];
 
+/** The values by language of an object, English first; null for any other. */
+const byLanguage = (value: Record<string, unknown>): unknown[] | null => {
+  const { en, ...others } = value;
+  const isMap = Object.keys(value).every((key) => /^(?!id$|fn$)[a-z]{2}(?:[-_][a-z]{2,4})?$/i.test(key));
+  return isMap ? [en, ...Object.values(others)].filter((each) => !isNothing(each)) : null;
+};
+
 /** Text of a value: text or number itself, the words of an object, of a list the first that has some; null for none. */
 export const textOf = (value: unknown): string | null => {
   if (typeof value === 'string') return value.replaceAll(/(?![\t-\r\x80-\x9f])\p{Cc}/gu, '').trim() || null;
   if (typeof value === 'number' || typeof value === 'boolean') return String(value);
   if (Array.isArray(value)) return firstOf(value);
-  return isObject(value) ? firstOf(wordKeys.map((key) => (Object.hasOwn(value, key) ? value[key] : null))) : null;
+  if (!isObject(value)) return null;
+  return firstOf(byLanguage(value) ?? wordKeys.map((key) => (Object.hasOwn(value, key) ? value[key] : null)));
 };
 
 const firstOf = (values: readonly unknown[]): string | null => {
@@ -33,7 +41,8 @@ const firstOf = (values: readonly unknown[]): string | null => {
 export const keptText = (value: unknown): string => textOf(value) ?? JSON.stringify(value);
 
 /** A value as a list: lists as they are, nothing as an empty list. */
-export const listOf = (value: unknown): unknown[] => [value].flat().filter((item) => !isNothing(item));
+export const listOf = (value: unknown): unknown[] =>
+  [(isObject(value) && byLanguage(value)?.[0]) || value].flat().filter((item) => !isNothing(item));
 
 export const textsOf = (value: unknown): string[] => [...new Set(listOf(value).flatMap((item) => textOf(item) ?? []))];
 

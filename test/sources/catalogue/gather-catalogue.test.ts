@@ -251,6 +251,31 @@ describe('an entry', () => {
     expect(wishes[0]?.fields.field_frequency).toEqual(text(code));
   });
 
+  it('may have texts by language, and distributions by name', async () => {
+    const files = {
+      r1: { title: 'One', downloadURL: 'https://f.example/1' },
+      r2: { accessURL: 'https://f.example/2' },
+    };
+    const { wishes } = await gatherEntries([
+      entry('a', {
+        title: { de: 'Bäume', fr: 'Arbres' },
+        description: { fr: 'Où', en: 'Where' },
+        keyword: { de: ['Baum', 'Stadt'], fr: ['arbre'] },
+        distribution: files,
+      }),
+      entry('b', { distribution: { title: { de: 'Eins' }, accessURL: { '@id': 'https://f.example/3' } } }),
+    ]);
+    expect(wishes[0]).toMatchObject({ title: 'Bäume', fields: { body: { und: [{ value: 'Where' }] } } });
+    expect(wishes[0]?.fields.field_tags).toMatchObject({ und: [{ name: 'Baum' }, { name: 'Stadt' }] });
+    expect(wishes.map(({ resources }) => resources.map(({ title }) => title))).toEqual([['One', 'Bäume'], ['Eins']]);
+  });
+
+  it('may have keys of any length, which are cut as their values are', async () => {
+    const { wishes, remarks } = await gatherEntries([entry('a', { ['k'.repeat(5000)]: 'v' })]);
+    expect(factsOf(wishes[0])).toContainEqual({ first: `${'k'.repeat(254)}…`, second: 'v' });
+    expect(remarks.every((remark) => remark.length < 500)).toBe(true);
+  });
+
   it('may spell its keys in another case, or with a prefix; distributions may be a list of PHP', async () => {
     const plain = { identifier: 'a', title: 'A', keyword: ['k'] };
     const distribution = [
@@ -540,7 +565,7 @@ describe('DCAT-US 3.0', () => {
       last: { '@id': 'urn:c:2003', title: 'the same' },
     };
     const loose = { ...entry('c2004'), inSeries: [{ '@id': 'urn:climate', title: 'Climate' }] };
-    const { wishes, skipped, remarks } = await gatherEntries([
+    const { wishes, skipped, spared, remarks } = await gatherEntries([
       series,
       member(2003),
       loose,
@@ -557,6 +582,12 @@ describe('DCAT-US 3.0', () => {
       '`seriesMember` is described twice: the first description is used (4 times, first in "c2003")',
     ]);
     expect(skipped.map(({ key }) => key)).toEqual(['m/entry#4']);
+    // One that is only named is elsewhere, or what it published is still offered.
+    expect(new Set(spared)).toEqual(new Set(['m/urn-c-2002-d13c093fd0bb823d']));
+    const named = await gatherEntries([{ ...series, first: 'b1', seriesMember: ['b1', { '@id': 'b2' }], last: null }]);
+    expect([named.skipped, named.spared]).toEqual([[], ['m/b1', 'm/b2']]);
+    const spares = sparing(named, () => true);
+    expect(['m/b1', 'm/b1/r', 'm/b3'].map(spares)).toEqual(['certain', 'certain', 'none']);
   });
 
   it('links a distribution that only a service gives access to', async () => {
@@ -617,6 +648,12 @@ describe('a faulty distribution', () => {
     expect(await spared({ identifier: 'i', downloadURL: 'a' })).toEqual({ ...none, 'm/x/i': 'certain' });
     expect(await spared({ downloadURL: 'a' })).toEqual({ ...none, 'm/x/i': 'possible', 'm/x/r': 'possible' });
     expect(await spared({ title: 'On paper only' })).toEqual(none);
+    expect(await spared({ title: 'Not yet', downloadURL: null })).toEqual({
+      ...none,
+      'm/x/i': 'possible',
+      'm/x/r': 'possible',
+    });
+    expect(await spared({ identifier: 'i', accessURL: '' })).toEqual({ ...none, 'm/x/i': 'certain' });
   });
 });
 
