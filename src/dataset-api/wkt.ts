@@ -14,15 +14,12 @@ const brackets = new Map(
 /** Collections inside each other. */
 const deepest = 8;
 
-/** GeoSPARQL and PostGIS put the reference system in front. */
-const referenceSystem = /^\s*(?:SRID=\d{1,9};|<[^>]*>)\s*/i;
-
 /** A mark, a word or a number. Sticky, and no two neighbouring parts match the same character: nothing backtracks. */
 const token =
   /\s*([(),]|[A-Za-z]{1,20}|[+-]?(?:\d{1,400}(?:\.\d{0,400})?|\.\d{1,400})(?:[eE][+-]?\d{1,4})?(?![\w.+-])|$)/y;
 
-/** The text of a geometry without its reference system. */
-export const plainWkt = (text: string): string => text.replace(referenceSystem, '').trim();
+/** The text of a geometry without its reference system, which GeoSPARQL and PostGIS put in front. */
+export const plainWkt = (text: string): string => text.replace(/^\s*(?:SRID=\d{1,9};|<[^>]*>)\s*/i, '').trim();
 
 /** The geometry in a text such as `POINT (10 20)` or `SRID=4326;POLYGON ((…))`; null when it holds none. */
 export const parseWkt = (text: string): Geometry | null => {

@@ -373,9 +373,6 @@ const redisFaults: readonly [words: RegExp, what: string, hint: string][] = [
   [/^READONLY\b/, 'is a read-only replica', 'point `redis.url` at the primary server'],
 ];
 
-/** What Redis adds where it refused a command of a script. */
-const placeInScript = / script: [0-9a-f]{40}, on @user_script:\d+\.?$/;
-
 /**
  * True for a transaction whose server went away, or handed its keys to another, halfway: a part of it was sent again
  * elsewhere. One that was refused names the reasons (`previousErrors` of ioredis).
@@ -402,7 +399,8 @@ export const machineFault = (thrown: unknown): unknown => {
   for (const [words, what, todo] of redisFaults) {
     const message = messages.find((each) => words.test(each));
     if (message === undefined) continue;
-    const said = message.replace(placeInScript, '');
+    // Of a command in a script, Redis also says where.
+    const said = message.replace(/ script: [0-9a-f]{40}, on @user_script:\d+\.?$/, '');
     return new StateFullError(`Redis ${what}: ${said}`, { hint: `${todo}; ${fullHint}`, cause: thrown });
   }
   return thrown;

@@ -46,13 +46,11 @@ export type Reason = z.infer<typeof reasonSchema>;
 export const faultyLine = ({ line, file, path = file }: Pick<Reason, 'line' | 'file' | 'path'>): string | null =>
   line === undefined || path === undefined ? null : lineOfFile(path, line);
 
-/** `<dataset>/<resource>-<UTC time>.csv`, the end of the path of a file that was set aside. */
-const setAside = /([^/]+)\/([^/]+)-\d{8}T\d{6}\.\d{3}Z((?:\.[^/]*)?)$/;
-
 /** What to do about a dropped file that was set aside, whose name there would make it a new resource; null for others. */
 export const dropAgain = ({ file }: Pick<Reason, 'file'>): string | null => {
   if (file === undefined) return null;
-  const [, dataset, resource, ending] = setAside.exec(file) ?? [];
+  // Its path ends in `<dataset>/<resource>-<UTC time>.csv`.
+  const [, dataset, resource, ending] = /([^/]+)\/([^/]+)-\d{8}T\d{6}\.\d{3}Z((?:\.[^/]*)?)$/.exec(file) ?? [];
   const name = dataset === resource ? `${resource}${ending}` : `${dataset}/${resource}${ending}`;
   return `the file is in ${file}: fix it, and drop it again${resource === undefined ? '' : ` as ${name}`}`;
 };

@@ -215,8 +215,9 @@ export class Turn implements JobContext {
     if (this.#of.cancelled.aborted) return this.#cancel();
     const { portal } = this.data;
     const error = machineFault(thrown instanceof UnfinishedItemsError ? thrown.first : thrown);
-    // Whatever fails while the job is to stop may have failed for that; if not, it fails again.
-    if (isGiveBack(error) || this.signal.aborted) return this.giveBack();
+    // Whatever fails while the job is to stop may have failed for that; if not, it fails again. A pause is a cause.
+    const causes = error instanceof Error ? [error, error.cause] : [];
+    if (causes.some((each) => each instanceof GiveBack) || this.signal.aborted) return this.giveBack();
     if (error instanceof PortalLoginError) {
       await this.note(`portal paused: ${error.message}`);
       await this.#parts.pauses.pause(portal, reasonOf(error));
@@ -384,10 +385,6 @@ export class Turn implements JobContext {
 
 const without = <T>(of: Readonly<Record<string, T>>, key: string): Record<string, T> =>
   Object.fromEntries(Object.entries(of).filter(([each]) => each !== key));
-
-/** A pause aborts what goes on between two steps with it. */
-const isGiveBack = (error: unknown): boolean =>
-  error instanceof GiveBack || (error instanceof Error && error.cause instanceof GiveBack);
 
 /** True for the engine's error when it moves a job whose lock has expired, as after a while without Redis. */
 const isLockGone = (error: unknown): boolean =>

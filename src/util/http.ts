@@ -56,12 +56,10 @@ const kinds = Object.entries(networkFaults) as [NetworkFault, readonly string[]]
 /** Kind, code ('' where there is none) and words of a fault that an HTTP client raised. */
 export const networkFaultOf = (error: unknown): { kind: NetworkFault; code: string; message: string } => {
   const { code, message } = innermostFault(error);
-  const known = certificateCodes.test(code) ? 'certificate' : code;
+  const known = /CERT|SELF_SIGNED|UNABLE_TO_|ERR_TLS|HOSTNAME_MISMATCH/.test(code) ? 'certificate' : code;
   const kind = kinds.find(([, codes]) => codes.some((each) => known.startsWith(each)))?.[0] ?? 'no-reply';
   return { kind, code, message };
 };
-
-const certificateCodes = /CERT|SELF_SIGNED|UNABLE_TO_|ERR_TLS|HOSTNAME_MISMATCH/;
 
 /** Happy-eyeballs faults arrive as an AggregateError with an empty message, TLS faults as a cause. */
 const innermostFault = (error: unknown): { code: string; message: string } => {

@@ -28,9 +28,6 @@ export const fileTypeOf = (mime: string): string => {
 
 const longest = 240;
 
-/** Names that mean a device on some systems, whatever their extension. */
-const devices = /^(?:con|prn|aux|nul|com\d|lpt\d)(?=\.)/i;
-
 /** Defuses inner extensions that are not allowed: `evil.php.csv` becomes `evil.php_.csv`. */
 const munge = (name: string, extensions: readonly string[]): string =>
   name.replace(/\.([a-z]{2,5}\d?)(?=\.)/gi, (part, inner) =>
@@ -50,7 +47,8 @@ export const cleanFileName = (sent: string, extensions: readonly string[], also?
   const extension = extensionOf(name);
   const isAllowed = extensions.includes(extension) || also?.test(name) === true;
   if (extension === '' || name.startsWith('.') || !isAllowed || [...name].length > longest) return null;
-  return munge(name, extensions).replace(devices, '$&_');
+  // These mean a device on some systems, whatever their extension.
+  return munge(name, extensions).replace(/^(?:con|prn|aux|nul|com\d|lpt\d)(?=\.)/i, '$&_');
 };
 
 /** A name that is not taken: `name.csv`, `name_0.csv`, `name_1.csv` … */

@@ -27,8 +27,6 @@ export const titleError = (title: string): string | null =>
 /** What is wrong with a core property as it was sent (an empty text for what is no scalar); null: nothing. */
 type Check = (sent: string, context: ReadContext, value: unknown) => string | null;
 
-const uuidPattern = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
-
 const anything: Check = () => null;
 
 const digit =
@@ -54,7 +52,7 @@ const settable: Readonly<Record<string, Check>> = {
     textOf(value) !== null && /^[01]?$/.test(sent) ? null : 'The value of status must be 0 or 1.',
   uuid: (sent, { node }) => {
     if (sent === '' || sent.toLowerCase() === node?.uuid.toLowerCase()) return null;
-    if (!uuidPattern.test(sent)) return 'The value of uuid is not a UUID.';
+    if (!/^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(sent)) return 'The value of uuid is not a UUID.';
     return node === null ? null : 'The uuid of a node cannot be changed.';
   },
   nid: (sent, { node }) => {

@@ -102,8 +102,6 @@ const xmlFault = (document: string, index: number, reason: string): never => {
 
 const longestName = 200;
 
-const encodings = /^(?:utf-?8|us-ascii|ascii)$/i;
-
 /** The root element of a document. Elements and attributes count as values. Throws {@link MalformedBody} with the place. */
 export const readXmlTree = (document: string): XmlElement => {
   const parser = new SaxesParser({ xmlns: false, position: false, defaultXMLVersion: '1.0', forceXMLVersion: true });
@@ -123,7 +121,7 @@ export const readXmlTree = (document: string): XmlElement => {
   parser.on('error', ({ message }) => fail(message.replace(/\.$/, '')));
   parser.on('doctype', () => fail('document types and entities are not accepted'));
   parser.on('xmldecl', ({ encoding }) => {
-    if (encoding !== undefined && !encodings.test(encoding)) {
+    if (encoding !== undefined && !/^(?:utf-?8|us-ascii|ascii)$/i.test(encoding)) {
       fail(`the encoding ${encoding.slice(0, 40)} is not accepted; send UTF-8`, 0);
     }
   });

@@ -45,13 +45,11 @@ export const searchAll = async (search: Search, call: Call, text: string): Promi
   return Array.isArray(queries) ? answers.map(([, one]) => one) : Object.fromEntries(answers);
 };
 
-const searchPath = /^\/api\/action\/datastore\/search(?:\.([a-z]+))?$/;
-
 /** Answers searches; `all` makes the value of a body with several. */
 export const searchHandler =
   (search: Search, all: typeof searchAll = searchAll): SiteHandler =>
   async (call, path) => {
-    const wanted = searchPath.exec(path);
+    const wanted = /^\/api\/action\/datastore\/search(?:\.([a-z]+))?$/.exec(path);
     const name = wanted?.[1] ?? 'json';
     if (wanted === null || !isFormatName(name)) return null;
     const { counts, profile } = call.portal;

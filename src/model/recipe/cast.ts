@@ -79,8 +79,6 @@ export const compileCast = (cast: z.infer<typeof castSchema>): CastCell => {
   }
 };
 
-const numberPattern = /^([+-]?)(\d+)(\.\d+)?([eE][+-]?\d+)?$/;
-
 type Cast = z.infer<typeof castObject>;
 
 const numberCast = ({ to, decimal = '.', group }: Pick<Cast, 'to' | 'decimal' | 'group'>): CastCell => {
@@ -96,7 +94,7 @@ const numberCast = ({ to, decimal = '.', group }: Pick<Cast, 'to' | 'decimal' | 
       if (text.includes('.')) return null;
       text = text.replace(',', '.');
     }
-    const found = numberPattern.exec(text);
+    const found = /^([+-]?)(\d+)(\.\d+)?([eE][+-]?\d+)?$/.exec(text);
     if (found === null) return null;
     const [, sign = '', digits = '', fraction = '', exponent = ''] = found;
     if (to === 'integer' && (exponent !== '' || /[1-9]/.test(fraction))) return null;

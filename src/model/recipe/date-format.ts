@@ -105,12 +105,11 @@ const isoText = (parts: DateParts, to: DateType): string => {
   return { date, time, datetime: `${date}T${time}` }[to];
 };
 
-/** Days of a month; years repeat after 400, and `Date` takes those below 100 for others. */
-const daysOf = (year: number, month: number): number => new Date(Date.UTC(2000 + (year % 400), month, 0)).getUTCDate();
-
 const isReal = (parts: DateParts): boolean => {
   const { year, month, day, hour, minute, second, afternoon } = parts;
-  if (month < 1 || month > 12 || day < 1 || day > daysOf(year, month)) return false;
+  // Years repeat after 400, and `Date` takes those below 100 for others.
+  const days = new Date(Date.UTC(2000 + (year % 400), month, 0)).getUTCDate();
+  if (month < 1 || month > 12 || day < 1 || day > days) return false;
   if (afternoon !== null && (hour < 1 || hour > 12)) return false;
   return hour <= 23 && minute <= 59 && second <= 59;
 };

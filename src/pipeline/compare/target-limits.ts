@@ -11,9 +11,6 @@ const unknownToForms = ['field_spatial', 'field_is_part_of', 'field_pod_theme', 
 /** Fields of which these forms take one item. */
 const singleInForms = ['field_additional_info', 'field_related_content'];
 
-/** Text formats that every installation has. */
-const formatsOfForms = new Set(['html', 'plain_text']);
-
 /** Keys that the remark on a limit names. */
 const named = 3;
 
@@ -30,7 +27,7 @@ export const targetLimits = (portal: Portal) => {
     for (const name of unknownToForms) if (count(fields, name) > 0) note(`the portal has no ${name}`, key);
     for (const name of singleInForms) if (count(fields, name) > 1) note(`the portal accepts one item of ${name}`, key);
     const format = itemsOfField(fields.body)?.[0]?.format;
-    if (typeof format === 'string' && !formatsOfForms.has(format))
+    if (typeof format === 'string' && !['html', 'plain_text'].includes(format))
       note(`the portal may refuse the text format ${format}`, key);
   };
 

@@ -85,8 +85,6 @@ export const writeWhole = async (path: string, chunks: AsyncIterable<Uint8Array 
   return await file.end();
 };
 
-const markSchema = z.object({ sluiceExport: z.literal(1), portal: z.string() });
-
 /** Claims a folder for the export of the portal at this address. @throws UsageError for one that holds something else */
 export const markFolder = async (root: string, portal: string): Promise<void> => {
   const stats = await lstat(root).catch((error: unknown) => {
@@ -97,7 +95,7 @@ export const markFolder = async (root: string, portal: string): Promise<void> =>
   if (!stats.isDirectory())
     throw new UsageError(`${root} is not a folder`, { hint: 'use a folder, not a link to one' });
   const path = join(root, 'export.json');
-  const mark = markSchema.safeParse(await jsonIn(path)).data;
+  const mark = z.object({ sluiceExport: z.literal(1), portal: z.string() }).safeParse(await jsonIn(path)).data;
   const strange = (await readdir(root)).filter((name) => !name.startsWith('.'));
   if (!mark && strange.length > 0)
     throw new UsageError(`${root} is neither empty nor an export`, { hint: 'use a new folder, or an earlier export' });

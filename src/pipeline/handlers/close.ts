@@ -69,16 +69,14 @@ const makeReport = async (deps: CloseDeps, job: JobContext<'close'>, reason: Rea
   const iso = (ms: number): string => new Date(ms).toISOString();
   const head = { runId, manifest, portal, startedAt: iso(startedAt), endedAt: iso(Date.now()), ...end };
   const { actions } = items.counts;
-  const told = reason?.code === 'cancelled' && actions.created ? [...remarks, addedRemark(actions.created)] : remarks;
+  const added = `${plural(actions.created ?? 0, 'item')} had been added to the portal by then: the next publish completes them, \`sluice remove\` takes them away`;
+  const told = reason?.code === 'cancelled' && actions.created ? [...remarks, added] : remarks;
   const report = items.end({ ...head, ...(told.length > 0 && { remarks: told }), ...(order && { export: order }) });
   await settleDrops(deps, job, report);
   await runs.close(report);
   await job.note(`ended: ${fatesText(summaryOf(report)) || 'nothing to do'}`);
   return report;
 };
-
-const addedRemark = (count: number): string =>
-  `${plural(count, 'item')} had been added to the portal by then: the next publish completes them, \`sluice remove\` takes them away`;
 
 /** Ends everything that is open with the reason; jobs of the run leave the queue first, running ones after their step. */
 const endOpen = async (deps: CloseDeps, job: JobContext<'close'>, reason: Reason): Promise<void> => {

@@ -59,12 +59,10 @@ export const planDataset = (wish: DatasetWish, known: Observed): PlannedDataset 
   return { ...dataset, resources: resources.map((item) => withChangeLog(item, tables, known)) };
 };
 
-const changing: PlannedAction[] = ['attach', 'import', 'fetch'];
-
 /** Where tables of the dataset have new versions, or may get them, its change log is made anew and compared. */
 const withChangeLog = (item: PlanFileItem, tables: readonly PlanFileItem[], { entries }: Observed): PlanFileItem => {
   if (!isChangeLog(item.key)) return item;
-  const isChanging = tables.some(({ actions }) => changing.some((action) => actions.includes(action)));
+  const isChanging = tables.some(({ actions }) => actions.some((action) => /^(?:attach|import|fetch)$/.test(action)));
   const newest = tables.reduce((at, { key }) => Math.max(at, entries.get(key)?.version?.at ?? 0), 0);
   // Without tables there is none.
   if (item.nid === null && !isChanging && newest === 0) return { ...item, actions: [], why: null };

@@ -199,7 +199,8 @@ const mapResource = (to: Mapper, resource: PackageResource, origin: Path): void 
   set('description', resource.description);
   set('format', resource.format);
   set(isAddress(path) ? 'url' : 'file', path, 'path');
-  if (!tabular.test(base)) return;
+  // The schema of a file that is no table (GeoJSON, say) is about something else.
+  if (!/\.(?:csv|tsv|txt|tab)(?:\.gz)?$/i.test(base)) return;
   const schema = tableSchemaOf(to, resource.schema, [...origin, 'schema']);
   if (schema !== null) set('schema', schema);
   const steps = [...encodingSteps(to, resource, origin), ...delimiterSteps(to, resource, origin)];
@@ -207,9 +208,6 @@ const mapResource = (to: Mapper, resource: PackageResource, origin: Path): void 
   // A delimiter is detected anyway, so it alone is no reason to transform the file.
   if (isAsked && steps.length > 0) set('table', steps, 'dialect');
 };
-
-/** Files that are tables; a schema of other files (GeoJSON, say) is about something else. */
-const tabular = /\.(?:csv|tsv|txt|tab)(?:\.gz)?$/i;
 
 /** The one file of a resource. The specification keeps paths below the folder of the package, and so do we. */
 const pathOf = (to: Mapper, { path, data }: PackageResource, origin: Path): string | null => {

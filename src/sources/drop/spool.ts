@@ -101,8 +101,6 @@ export const readClaim = async (folder: string): Promise<Claim | null> => {
 };
 
 /** What a kill leaves of a record or a reason that was being written. */
-const temporaryFile = /^\..*\.tmp$/;
-
 const removeEmpty = async (folder: string): Promise<void> => {
   const entries = await unless(readdir(folder, { withFileTypes: true }), gone, []);
   for (const entry of entries) if (entry.isDirectory()) await removeEmpty(join(folder, entry.name));
@@ -111,7 +109,7 @@ const removeEmpty = async (folder: string): Promise<void> => {
 
 /** Removes what is left of a claim whose file has moved on. Folders go only when empty, so that a file is never deleted. */
 export const removeClaimFolder = async (folder: string, dropped: string | null): Promise<void> => {
-  const temporary = (await unless(readdir(folder), gone, [])).filter((name) => temporaryFile.test(name));
+  const temporary = (await unless(readdir(folder), gone, [])).filter((name) => /^\..*\.tmp$/.test(name));
   const spent = [...temporary, 'claim.json'].map((name) => join(folder, name));
   if (dropped !== null) spent.unshift(claimPaths(folder, dropped).marker);
   for (const path of spent) await unless(unlink(path), gone, undefined);

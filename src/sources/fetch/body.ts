@@ -52,12 +52,10 @@ export const decodersFor = (
     throw unknownEncoding(where, encoding);
   });
   const isItself = gzipType.test(file.type ?? '') || gzipName.test(file.name ?? '');
-  const isText = textName.test(file.name ?? '');
+  const isText = /\.(?:csv|tsv|tab|txt|json|jsonl|ndjson|geojson|xml|kml)$/i.test(file.name ?? '');
   // A file of text is never gzip; of others the innermost layer is the file, unless it is the encoding.
   return [...outer, unpacking((layers) => (isItself || (!isText && layers > declared) ? 1 : 0))];
 };
-
-const textName = /\.(?:csv|tsv|tab|txt|json|jsonl|ndjson|geojson|xml|kml)$/i;
 
 /** Bytes that show the layers of gzip, and the most layers that are looked for. */
 const peekBytes = 1024;

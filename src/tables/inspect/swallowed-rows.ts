@@ -5,7 +5,6 @@ import { type Findings, type FoundAt, foundIn, mostPlaces } from './finding.ts';
 
 /** How numbers and dates are written. */
 const notations = [/^[+-]?\d+(?:[.,]\d+)*$/, /^\d{1,4}[-./]\d{1,2}[-./]\d{1,4}(?:[T ].*)?$/];
-const isValue = (text: string): boolean => notations.some((notation) => notation.test(text));
 
 /** The cells of the lines of a text; null where one has more or less than `width`. */
 const linesIn = (text: string, delimiter: string, width: number): string[][] | null => {
@@ -23,7 +22,7 @@ const proofsIn = (lines: string[][], quoted: number): number => {
   let proofs = 0;
   for (let column = 0; column < (lines[0]?.length ?? 0); column++) {
     const filled = lines.map((cells) => cells[column] ?? '').filter((it) => it !== '');
-    if (column === quoted || !filled.some(isValue)) continue;
+    if (column === quoted || !filled.some((text) => notations.some((notation) => notation.test(text)))) continue;
     if (!notations.some((notation) => filled.every((it) => notation.test(it)))) return 0;
     proofs += filled.length - 1; // one is outside the quotes
   }

@@ -149,8 +149,6 @@ const quotings = (head: Buffer): Pick<TableDialect, 'quote' | 'escape'>[] => [
 ];
 
 /** `sep=;`, the line that names the delimiter for Excel. */
-const separatorLine = /^sep=([,;\t|])\r?\n/i;
-
 const lineOf = ({ rows, skip }: Fit): number => rows[skip]?.line ?? 1;
 
 const candidateOf = (fit: Fit, isByLine: boolean): Candidate => {
@@ -207,7 +205,7 @@ export const findLayout = (
   whole: boolean,
   { delimiter: given, isHeader = false }: { delimiter?: string | undefined; isHeader?: boolean } = {},
 ): Layout => {
-  const separator = separatorLine.exec(head.toString('latin1', 0, 8))?.[1];
+  const separator = /^sep=([,;\t|])\r?\n/i.exec(head.toString('latin1', 0, 8))?.[1];
   if (separator !== undefined && given === undefined && !isHeader) {
     // From the line feed on, so that lines are counted as they are in the file.
     const below = findLayout(head.subarray(head.indexOf(0x0a)), whole, { delimiter: separator });

@@ -144,8 +144,6 @@ const patterns: [ValueKind, RegExp][] = [
   ],
 ];
 
-const slashed = /^(\d{1,2})[/-](\d{1,2})[/-](\d{4}|\d{2})$/;
-
 /** The kind of a date such as `03/04/2026`: a number above 12 is no month. */
 const slashedKind = (first: number, second: number): ValueKind => {
   if (first < 1 || second < 1 || first > 31 || second > 31 || (first > 12 && second > 12)) return 'text';
@@ -154,7 +152,7 @@ const slashedKind = (first: number, second: number): ValueKind => {
 };
 
 const patternKind = (value: string): number => {
-  const date = slashed.exec(value);
+  const date = /^(\d{1,2})[/-](\d{1,2})[/-](\d{4}|\d{2})$/.exec(value);
   if (date !== null) return kindNumber(slashedKind(Number(date[1]), Number(date[2])));
   const found = patterns.find(([, pattern]) => pattern.test(value));
   return found === undefined ? text : kindNumber(found[0]);

@@ -80,13 +80,11 @@ export const badRowsOf = (
 const describe = (row: Row, { column, at, message }: Violation): string =>
   column === null ? `${row.line}: ${message}` : `${row.line}, column ${at ?? '?'} (${shown(column)}): ${message}`;
 
-const needsQuotes = /[",\r\n]/;
-
 export const csvLine = (cells: readonly string[]): string => {
   let line = '';
   for (const [index, cell] of cells.entries()) {
     if (index > 0) line += ',';
-    line += needsQuotes.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell;
+    line += /[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell;
   }
   // Readers skip blank lines.
   return line === '' ? '""\n' : `${line}\n`;

@@ -221,7 +221,7 @@ ${steps.slice(-shownLines)}</ol>`;
 };
 
 const stepHtml = ({ at, step, text, ms }: ReturnType<typeof stepLine>): Html => {
-  const took = ms === null ? null : `, ${durationText(ms)}`;
+  const took = ms === null ? null : `, ${ms < 1000 ? `${ms} ms` : `${(ms / 1000).toFixed(1)} s`}`;
   return html`<li class="${toneOf(text, ms)}"><b>${step}</b>${proseHtml(text)} <span class="soft"><time datetime="${at}">${at.slice(11, 19)}</time>${took}</span></li>\n`;
 };
 
@@ -231,5 +231,3 @@ const toneOf = (text: string, ms: number | null): string => {
   if (/: (?:held|stale): |^(?:held|cancelled)/.test(text)) return 'wait';
   return ms === null ? 'told' : '';
 };
-
-const durationText = (ms: number): string => (ms < 1000 ? `${ms} ms` : `${(ms / 1000).toFixed(1)} s`);

@@ -90,7 +90,8 @@ const load = async (path: string): Promise<Transform> => {
   } catch (error) {
     // An error of an import does not say where the syntax is wrong.
     const isUnplaced = error instanceof SyntaxError && lineIn(path, error) === undefined;
-    throw failed(path, error, isUnplaced ? { stack: checkedByNode(path) } : error);
+    const checked = () => ({ stack: spawnSync(process.execPath, ['--check', path]).stderr.toString() });
+    throw failed(path, error, isUnplaced ? checked() : error);
   }
   const found = loaded.transform ?? loaded.default;
   if (typeof found === 'function') return found as Transform; // its rows are checked one by one
@@ -152,5 +153,3 @@ const lineIn = (path: string, error: unknown): string | undefined =>
     .flatMap((name) => String(recordOf(error).stack).split(name).slice(1))
     .map((behind) => /^(?:\?v=\w+)?:(\d+)/.exec(behind)?.[1])
     .find((line) => line !== undefined);
-
-const checkedByNode = (path: string): string => spawnSync(process.execPath, ['--check', path]).stderr.toString();
