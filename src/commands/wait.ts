@@ -25,9 +25,6 @@ const pollMs = 50;
 const usualWaitMs = 60_000;
 /** No shorter silence counts: portals take some seconds for much of what they do. */
 const leastSilenceMs = 5000;
-/** Other writes in progress have so long to end once the wait is over. */
-const closingMs = 15_000;
-
 /** Waits until every run has its report, as a worker where no other is. @throws InterruptedError, UnfinishedError */
 export const waitForRuns = async (
   runtime: Runtime,
@@ -110,7 +107,7 @@ const untilClosed = async (runtime: Runtime, runs: RequestedRun[], options: Wait
 const leave = async (runtime: Runtime): Promise<void> => {
   const stopping = runtime.stopWorkers(); // first: what is cut off must not be tried again here
   await runtime.portals.hangUp(leastSilenceMs);
-  const timer = setTimeout(() => void runtime.portals.hangUp(0), closingMs);
+  const timer = setTimeout(() => void runtime.portals.hangUp(0), 15_000); // for other writes in progress
   await stopping.finally(() => clearTimeout(timer));
 };
 

@@ -127,8 +127,7 @@ const answer = async (portal: Portal, request: FastifyRequest): Promise<Answer> 
     const url = request.originalUrl;
     const [start = ''] = url.split('?', 1);
     const path = wire.pathOf(start);
-    const queryText = url.slice(start.length + 1);
-    const open = openCall(portal, request, queryText);
+    const open = openCall(portal, request, url.slice(start.length + 1));
     call = open;
     const make = async (): Promise<Answer> => {
       const held = path.startsWith(filesPath) ? null : await maintenanceAnswer(open);

@@ -32,8 +32,7 @@ export const assignableRoles = (table: RoleTable = defaultRoles): string[] =>
 
 /** What the roles of an account grant: the stored ones, and the one that everybody has with or without a session. */
 export const grantsOf = (table: RoleTable, { uid, roles }: { uid: number; roles: readonly string[] }) => {
-  const implied = uid === 0 ? 'anonymous user' : 'authenticated user';
-  const names = [implied, ...roles];
+  const names = [uid === 0 ? 'anonymous user' : 'authenticated user', ...roles];
   return {
     permissions: new Set(names.flatMap((name) => table[name]?.permissions ?? [])),
     roleMap: Object.fromEntries(names.map((name) => [String(table[name]?.rid ?? name), name])),

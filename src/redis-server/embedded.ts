@@ -139,13 +139,10 @@ const single = (servers: readonly RedisConnectionOptions[], where: string): Redi
 
 // What the queue and the ledger do most, to a key that is gone afterwards.
 const trial = `
-local key = KEYS[1]
-redis.call('HSET', key, 'a', '1')
-redis.call('DEL', key)
-redis.call('XADD', key, '*', 'a', '1')
-redis.call('DEL', key)
-redis.call('ZADD', key, 1, 'a')
-redis.call('DEL', key)
+for command, values in pairs({ HSET = { 'a', '1' }, XADD = { '*', 'a', '1' }, ZADD = { 1, 'a' } }) do
+  redis.call(command, KEYS[1], unpack(values))
+  redis.call('DEL', KEYS[1])
+end
 `;
 
 /** A user may be kept from scripts or from our keys, and a replica from all writes: better reported now than in mid-work. */
@@ -157,7 +154,10 @@ const tryOut = async (
   try {
     await withConnection(options, timeoutMs, async (client) => {
       await client.select(options.db ?? 0); // again: where that is refused, ioredis goes on in database 0
-      await client.eval(trial, 1, `${prefix}.trial-${randomUUID()}`);
+      const key = `${prefix}.trial-${randomUUID()}`;
+      await client.eval(trial, 1, key);
+      await client.multi({ pipeline: false }); // in which the blocking read of the queue does not block
+      await client.bzpopmin(key, 0);
     });
   } catch (cause) {
     // Only a reply is a refusal; the server may just have gone.

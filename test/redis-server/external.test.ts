@@ -162,6 +162,8 @@ describe('REDIS_URL', () => {
     ['other keys only', ['~other*', '+@all'], 'NOPERM'],
     ['no scripts', ['~sluice*', '+@all', '-@scripting'], 'NOPERM'],
     ['no streams', ['~sluice*', '+@all', '-@stream'], "can't run this command"],
+    ['no blocking reads', ['~sluice*', '+@all', '-bzpopmin'], 'NOPERM'],
+    ['no transactions', ['~sluice*', '+@all', '-@transaction'], 'NOPERM'],
   ])('a user who may use %s is refused with the rights he needs', async (_what, rights, words) => {
     const admin = new Redis(redis.options);
     await admin.acl('SETUSER', 'city', 'reset', 'on', '>pw', '&*', ...rights);

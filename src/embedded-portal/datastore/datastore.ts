@@ -1,5 +1,6 @@
 // The datastore of a portal: imports attached tables, reports their status, searches their rows.
 import type { DatabaseSync } from 'node:sqlite';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { reasonOf } from '../../model/errors.ts';
 import type { Log } from '../../model/log.ts';
 import type { Reason } from '../../model/report.ts';
@@ -298,10 +299,7 @@ export class Datastore {
   /** Waits for the end of an import, but no longer than a caller may wait. */
   async #waitFor(running: RunningImport | null): Promise<void> {
     if (running === null) return;
-    const { promise: late, resolve } = Promise.withResolvers<void>();
-    const timer = setTimeout(resolve, this.#options.attachWaitMs ?? 30_000);
-    await Promise.race([running.done, late]);
-    clearTimeout(timer);
+    await Promise.race([running.done, sleep(this.#options.attachWaitMs ?? 30_000, undefined, { ref: false })]);
   }
 
   /** Removes the table of a resource; `change` says what becomes of its record. */

@@ -42,8 +42,6 @@ export interface Statement {
 
 const mostRecords = 10_000;
 
-const defaultLimit = 10;
-
 /** A search that cannot be made, in the shape in which portals report it (recorded: `sql` and `error.message`). */
 export const searchRefused = (status: number, message: string): Refusal =>
   new Refusal(status, message, { body: { sql: '', error: { message: `Caught exception: ${message}` } } });
@@ -143,7 +141,7 @@ const columnsOf = (where: string, value: unknown, columns: ReadonlySet<string>):
 /** Turns a wish into SQL over the table `data`. Throws a {@link Refusal} (400) that names what is wrong. */
 export const planSearch = (table: TablePointer, wish: SearchWish) => {
   const columns = new Set([...table.columns, serialColumn]);
-  const limit = wholeNumber('limit', wish.limit, defaultLimit);
+  const limit = wholeNumber('limit', wish.limit, 10);
   const offset = wholeNumber('offset', wish.offset, 0);
   const taken = limit === 0 ? mostRecords : Math.min(limit, mostRecords);
   const conditions = [

@@ -53,7 +53,6 @@ const timeIn = (cell: string): number => {
 
 /** Names of numbers that count or measure nothing. */
 const codeName = /(?:^|_)(?:id|nr|no|number|nummer|code|key|plz|zip|postcode|lat|latitude|lon|lng|longitude|x|y)$/;
-const yearName = /year|jahr/;
 
 /**
  * A column of a table, as a chart sees it: its numbers, the moments of a column of dates, or of years where its name says so,
@@ -61,7 +60,7 @@ const yearName = /year|jahr/;
  */
 export const columnOf = (name: string, cells: string[]) => {
   const numbers = numbersIn(cells);
-  const times = numbers === null || yearName.test(name) ? readAll(cells, timeIn) : null;
+  const times = numbers === null || /year|jahr/.test(name) ? readAll(cells, timeIn) : null;
   const isSerial = cells.length > 2 && numbers?.every((number, at) => number === (numbers[0] ?? 0) + at) === true;
   const isMeasure = numbers !== null && times === null && !codeName.test(name) && !isSerial;
   return { name, cells, numbers, times, isMeasure };

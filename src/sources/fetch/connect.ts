@@ -82,8 +82,7 @@ export type AddressGuard = (host: string, address: string) => string | null;
  * under, without the brackets of IPv6. IPv4 addresses written as IPv6 are judged as IPv4.
  */
 export const addressGuard = (allow: readonly string[]): AddressGuard => {
-  const networks = allow.filter(isNetwork);
-  const allowed = listOf(networks);
+  const allowed = listOf(allow.filter(isNetwork));
   const names = new Set(allow.filter((entry) => !isNetwork(entry)).map(plainHost));
   return (host, address) => {
     if (names.has(plainHost(host)) || isIn(allowed, address)) return null;

@@ -43,7 +43,8 @@ export const withConnection = async <T>(
 export const queryServer = (options: RedisConnectionOptions, timeoutMs: number) =>
   withConnection(options, timeoutMs, async (client) => {
     await client.echo(''); // a full disk refuses the ping, too
-    const info = parseInfo(await client.info().catch(() => '')); // hosted servers may forbid INFO
+    const text = await client.info().catch(() => ''); // hosted servers may forbid INFO
+    const info = new Map(text.matchAll(/^([^:\r\n]+):(.*?)\r?$/gm).map(([, name = '', value = '']) => [name, value]));
     const policy = info.get('maxmemory_policy') ?? 'noeviction';
     const pid = Number.parseInt(info.get('process_id') ?? '', 10);
     return {
@@ -63,11 +64,6 @@ export const pingState = async (socket: string, timeoutMs = 1_000): Promise<'rea
     if (!(error instanceof Error) || error.name !== 'ReplyError') return 'silent';
     return /^(LOADING|BUSY)\b/.test(error.message) ? 'loading' : 'ready';
   }
-};
-
-const parseInfo = (text: string): Map<string, string> => {
-  const lines = text.split(/\r?\n/).filter((line) => line.includes(':'));
-  return new Map(lines.map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 1)]));
 };
 
 /** Name and version of a server. Valkey counts its versions again from 7.2 and is accepted by name. */
@@ -108,6 +104,13 @@ interface Stash {
   prevCommandQueue?: { shift(): { command: { reject(error: Error): void } } | undefined } | null;
 }
 
+/** Hosted servers may forbid INFO, which the client and the queue ask for a version that we have looked at before. */
+const answerForbidden = (info: { resolve(reply: string): void; reject(error: Error): void }): void => {
+  const { reject } = info;
+  info.reject = (error) =>
+    /^NOPERM|unknown command/.test(error.message) ? info.resolve(`redis_version:${oldestRedis}`) : reject(error);
+};
+
 /**
  * An ioredis client that ends in every state. ioredis 6.0 forgets two things when it is disconnected between the break of
  * a connection and the next one: that nothing will notify it of an end while it waits for its next try, and the commands
@@ -128,6 +131,8 @@ export class EndableRedis extends Redis {
   /** Commands of one turn of the event loop leave together, in their order. (Auto-pipelining would leave scripts out.) */
   override sendCommand(...args: Parameters<Redis['sendCommand']>): unknown {
     const { stream } = this;
+    const [command] = args;
+    if (command.name === 'info') answerForbidden(command);
     if (stream?.writableCorked === 0) {
       stream.cork();
       setImmediate(() => stream.uncork());

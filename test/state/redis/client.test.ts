@@ -1,7 +1,7 @@
 import { once } from 'node:events';
-import { Worker } from 'bullmq';
+import { Queue, Worker } from 'bullmq';
 import type { Redis, RedisOptions } from 'ioredis';
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, expect, test, vi } from 'vitest';
 import { EndableRedis } from '../../../src/state/redis/connection.ts';
 import { startTestRedis } from '../../support/redis.ts';
 import { waitUntil } from '../../support/wait-until.ts';
@@ -70,4 +70,17 @@ test('a worker of the queue ends while its connection is broken', async () => {
   await worker.close();
   expect(blocking.map(({ status }) => status)).toEqual(['end']);
   connection.disconnect();
+});
+
+test('a server that forbids INFO is used by client and queue, without a word', async () => {
+  const admin = new EndableRedis(options);
+  await admin.call('ACL', 'SETUSER', 'city', 'reset', 'on', '>pw', '~*', '&*', '+@all', '-@dangerous');
+  const said = vi.spyOn(console, 'warn');
+  const client = new EndableRedis({ ...options, username: 'city', password: 'pw' });
+  const queue = new Queue('calm', { connection: client });
+  await queue.add('job', {});
+  expect(await queue.getWaitingCount()).toBe(1);
+  expect(said).not.toHaveBeenCalled();
+  await queue.close();
+  for (const each of [admin, client]) each.disconnect();
 });

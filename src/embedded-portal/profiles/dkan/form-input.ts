@@ -100,6 +100,5 @@ export const readForm: NodeReader = (body, context) => {
   const errors = titleErrors(body, context);
   const fault = 'title' in errors ? null : titleFault(textOf(body.title) ?? '');
   if (fault !== null) throw fault;
-  const core = readCore(body, context, errors);
-  return { core, changes: readFields(body, context, errors) };
+  return { core: readCore(body, context, errors), changes: readFields(body, context, errors) };
 };

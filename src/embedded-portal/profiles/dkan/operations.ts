@@ -83,8 +83,7 @@ const node = {
 /** What an account shows: `init` to who administers accounts, and no data. */
 const shownUser = (user: Record<string, unknown>, viewer: Call['user']): Record<string, unknown> => {
   const { init, ...rest } = user;
-  const shown = may(viewer, 'administer users') ? user : rest;
-  return { ...shown, data: false };
+  return { ...(may(viewer, 'administer users') ? user : rest), data: false };
 };
 
 /** A login whose answers tell which accounts are blocked, and which takes the first of a list of names. */

@@ -33,8 +33,7 @@ export const openArchive = async (
   });
   try {
     const entries = await entriesOf(zip, name, cancelled);
-    const count = budgetOf(zip, name, limits);
-    const tools = { name, count, cancelled };
+    const tools = { name, count: budgetOf(zip, name, limits), cancelled };
     const read =
       (entry: Entry): Bytes =>
       () =>
