@@ -8,7 +8,7 @@ const mostBytes = 16_000_000;
 /** Lines by file, number and version of the file: pages and `--watch` show the same ones again and again. */
 const known = new BoundedMap<string, string | null>(1000);
 
-/** The beginning of a line of a text, from 1; null where there is none, or the file is no longer there, too large, or no text. */
+/** The beginning of a line of a text, from 1; null where there is none, it is empty, or the file is no longer there, too large, or no text. */
 export const lineOfFile = (path: string, line: number): string | null => {
   try {
     const { size, mtimeMs, ctimeMs } = statSync(path);
@@ -23,7 +23,7 @@ export const lineOfFile = (path: string, line: number): string | null => {
 
 const lineOfText = (text: string, line: number): string | null => {
   const shown = text.includes('\0') ? undefined : text.split(/\r\n|\n|\r/, line)[line - 1];
-  if (shown === undefined) return null;
+  if (!shown) return null;
   const copy = Buffer.from(shown.slice(0, 200)).toString(); // a part of a string keeps all of it in memory
   return copy.replaceAll(/\p{C}/gu, '\ufffd');
 };

@@ -19,8 +19,10 @@ it('a long line is cut, also within a character', () => {
   expect(lineOfFile(path, 1)).toBe(`${'x'.repeat(199)}\ufffd`);
 });
 
-it('there is none in what is no text, or no longer there', () => {
+it('there is none in what is empty, or no text, or no longer there', () => {
   const path = join(tempDir(), 'table.csv');
+  expect(lineOfFile(path, 1)).toBeNull();
+  writeFileSync(path, '');
   expect(lineOfFile(path, 1)).toBeNull();
   writeFileSync(path, 'PK\u0003\u0004\0');
   expect(lineOfFile(path, 1)).toBeNull();
