@@ -25,8 +25,6 @@ type StateWatchParts = Pick<Connections, 'redis' | 'keys' | 'role' | 'log'> & {
   notifier: Pick<Connections['notifier'], 'sendPastQueue'>;
 };
 
-export type StateWatch = ReturnType<typeof stateWatch>;
-
 export const stateWatch = (parts: StateWatchParts) => {
   let isTeller = false;
   let endLooks: (() => Promise<void>) | undefined;

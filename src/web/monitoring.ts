@@ -1,5 +1,5 @@
 // Endpoints for monitoring: `GET /healthz` and `/readyz` for probes, `GET /metrics` for Prometheus.
-import { errorMessage } from '../model/errors.ts';
+import { errorMessage, RedisUnreachableError } from '../model/errors.ts';
 import { isUsable, readInboxViews } from '../service/inboxes.ts';
 import { metricsOf } from '../service/metrics.ts';
 import type { Runtime } from '../service/runtime.ts';
@@ -24,6 +24,14 @@ export const metricsPart: WebPart = (app, context) => {
     const text = await withDeadline(metrics.text(), longestMs).catch(() => null);
     if (text === null) return reply.code(503).type('text/plain').send('Redis does not answer.\n');
     return reply.type(metrics.contentType).send(text);
+  });
+};
+
+/** Waits for Redis for at most five seconds: without it a request can neither show nor do anything. @throws RedisUnreachableError */
+export const needRedis = async ({ redis }: Runtime): Promise<void> => {
+  await withDeadline(redis.echo(''), longestMs).catch((cause: unknown) => {
+    const hint = 'nothing is lost: what is published stays, and the service goes on by itself once Redis answers';
+    throw new RedisUnreachableError(`Redis cannot be used: ${errorMessage(cause)}`, { hint, cause });
   });
 };
 

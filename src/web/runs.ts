@@ -6,6 +6,7 @@ import { driftPolicies } from '../model/policy.ts';
 import { type RequestedRun, runNow } from '../service/actions.ts';
 import { manifestNamed } from '../service/manifests.ts';
 import type { Runtime } from '../service/runtime.ts';
+import { needRedis } from './monitoring.ts';
 import { tryToken, type WebPart } from './part.ts';
 
 const requestSchema = z.strictObject({
@@ -43,6 +44,7 @@ export const runsPart: WebPart = (app, context) => {
       const hint = 'send `Authorization: Bearer TOKEN` with that of `web.token`';
       return refuse(401, 'the token is missing or wrong', hint);
     },
+    preHandler: () => needRedis(runtime),
     handler: async (request, reply) => {
       const asked = requestSchema.safeParse(request.body);
       if (asked.success) return reply.code(202).send({ runs: await requestRuns(runtime, asked.data) });

@@ -5,7 +5,7 @@ import { afterEach, expect, it } from 'vitest';
 import { createLog } from '../../src/model/log.ts';
 import { redisKeys } from '../../src/model/redis-keys.ts';
 import type { Notice } from '../../src/notify/notice.ts';
-import { type StateWatch, stateFault, stateWatch } from '../../src/service/state-watch.ts';
+import { stateFault, stateWatch } from '../../src/service/state-watch.ts';
 import { openOwnRedis } from '../support/redis.ts';
 
 const { redis } = await openOwnRedis();
@@ -16,7 +16,7 @@ afterEach(makeRoom);
 
 const told: Notice[] = [];
 const notifier = { sendPastQueue: async (notice: Notice) => void told.push(notice) };
-const openWatch = (role: string, lines: string[]): StateWatch => {
+const openWatch = (role: string, lines: string[]): ReturnType<typeof stateWatch> => {
   const destination = new Writable({
     decodeStrings: false,
     write: (line, _encoding, done) => {

@@ -17,7 +17,7 @@ let web: WebPlace;
 let text = '';
 
 beforeAll(async () => {
-  web = await openWebPlace({ manifests: ['*.yaml'] });
+  web = await openWebPlace({ manifests: ['*.yaml'], web: { token: { file: 'token' } } }, { token: 'secret' });
   await web.get('/metrics');
   await web.runtime.startWorkers();
   await run({ good: 'id\n1\n2\n', bad: 'id\n1,2\n' }, null);
@@ -195,14 +195,18 @@ it('/readyz names portals and paths only to who may see the pages', async () => 
 });
 
 describe('while Redis is silent', () => {
-  it('both answer all the same: not ready, and no metrics', async () => {
+  it('both answer all the same: not ready, and no metrics; pages, and programs that request a run, are told', async () => {
     await web.runtime.redis.call('CLIENT', 'PAUSE', '15000', 'ALL');
-    const ready = await web.get('/readyz');
+    const headers = { authorization: 'Bearer secret' };
+    const asked = { method: 'POST', url: '/runs', headers, payload: { manifest: 'city' } } as const;
+    const [ready, page, run] = await Promise.all([web.get('/readyz'), web.get('/'), web.send(asked)]);
     const metrics = await web.get('/metrics'); // by now what was collected before is too old
     expect([ready.statusCode, ready.json().checks]).toEqual([
       503,
       { redis: 'no answer within 3 s', 'portal local': 'no answer within 3 s' },
     ]);
     expect([metrics.statusCode, metrics.body]).toEqual([503, 'Redis does not answer.\n']);
+    expect([page.statusCode, run.statusCode, run.json().error.code]).toEqual([503, 503, 'redis-unreachable']);
+    expect(page.body).toContain('Redis cannot be used: no answer within 5 s');
   });
 });

@@ -262,6 +262,17 @@ describe.skipIf(browserPath === undefined)('the pages in a browser (skipped: no 
     });
   });
 
+  it('a page that cannot be refreshed says so, until it is again', async () => {
+    await onPage('light', async (page) => {
+      await page.goto(`${urls.calm}/`);
+      expect(await page.isVisible('#outdated')).toBe(false);
+      await page.route('**', (route) => route.fulfill({ status: 500 }));
+      await page.waitForSelector('text=may be outdated');
+      await page.unroute('**');
+      await page.waitForSelector('#outdated', { state: 'hidden' });
+    });
+  });
+
   it('without scripts everything is there', async () => {
     const context = await browser.newContext({ javaScriptEnabled: false });
     try {

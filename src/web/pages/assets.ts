@@ -117,6 +117,7 @@ a{display:inline-block}a,summary{min-height:1.5rem;min-width:1.5rem}
 /** Runs in the browser: exchanges what is live when it has changed. What the reader has opened or focused stays so. */
 export const refreshScript = `
 const live = () => document.getElementById('live');
+const outdated = document.getElementById('outdated');
 let shown = live()?.innerHTML.trim();
 let timer = 0;
 const place = (root) => {
@@ -132,6 +133,7 @@ const refresh = async () => {
     if (reply.redirected) { location.assign(reply.url); return; }
     const before = live();
     const after = reply.ok && new DOMParser().parseFromString(await reply.text(), 'text/html').getElementById('live');
+    outdated.hidden = Boolean(after);
     if (after && after.innerHTML.trim() !== shown && !String(getSelection()) && !before.querySelector('input:focus')) {
       shown = after.innerHTML.trim();
       for (const { id } of before.querySelectorAll('details[open][id]')) {
@@ -142,7 +144,7 @@ const refresh = async () => {
       before.replaceWith(after);
       if (focused) after.querySelector(focused)?.focus({ preventScroll: true });
     }
-  } catch {}
+  } catch { outdated.hidden = false; }
   clearTimeout(timer);
   timer = setTimeout(refresh, 3000);
 };

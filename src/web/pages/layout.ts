@@ -38,6 +38,7 @@ ${bare || session ? null : html`<a href="/login">Log in</a>`}
 </header>
 <main id="main">
 ${fixed}
+<p id="outdated" class="note wait" role="status" hidden>This page can no longer be refreshed and may be outdated.</p>
 <div id="live">
 ${fault && html`<div class="note bad" role="alert"><p>The state takes no more data: work waits.</p>${session ? reasonHtml(fault) : null}</div>`}
 ${live}

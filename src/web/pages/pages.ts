@@ -15,6 +15,7 @@ import type { Runtime } from '../../service/runtime.ts';
 import { waitingFile } from '../../service/waiting-file.ts';
 import { clientAddress, isOwnOrigin } from '../../util/connections.ts';
 import { html, type Part } from '../../util/html.ts';
+import { needRedis } from '../monitoring.ts';
 import type { WebPart } from '../part.ts';
 import { type ActionTools, confirmPage, prepare } from './actions.ts';
 import { refreshScript, stylesheet } from './assets.ts';
@@ -71,6 +72,7 @@ export const pagesPart: WebPart = (app, { runtime, overview, guesses }) => {
       const mayRead = runtime.config.web.public && readersPages.has(`${request.method} ${request.routeOptions.url}`);
       if (request.session === null && !mayRead) return reply.redirect(loginPath(request), 303);
     });
+    guarded.addHook('preHandler', () => needRedis(runtime));
     guarded.setErrorHandler((error, request, reply) => sendError(error, request, reply, runtime));
     readRoutes(guarded, { runtime, overview });
     actRoutes(guarded, { runtime, overview });
@@ -95,7 +97,7 @@ const sendError = (thrown: unknown, request: FastifyRequest, reply: FastifyReply
     const says = isShown ? html`<p dir="auto">${error.message}</p>${hint}` : null;
     return error instanceof NotFoundError
       ? answer(404, 'Not found', says)
-      : answer(409, 'Not possible right now', says);
+      : answer(error.code === 'redis-unreachable' ? 503 : 409, 'Not possible right now', says);
   }
   const status = (error as { statusCode?: number }).statusCode ?? 500;
   if (status < 500) return answer(status, 'Invalid request', html`<p>Status ${status}.</p>`);
