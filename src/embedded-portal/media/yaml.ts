@@ -44,8 +44,6 @@ const exactNumber = (tag: ScalarTagDefinition<number>): ScalarTagDefinition<numb
 
 const schema = CORE_SCHEMA.withTags(exactNumber(intCoreTag), exactNumber(floatCoreTag));
 
-const mostAliases = 100;
-
 /**
  * The value of a YAML body (spec 1): one document of the core schema, an empty one null. Numbers that would lose digits stay
  * texts. Own types, too many aliases, `__proto__`, infinity are malformed. Throws {@link MalformedBody} with line and column.
@@ -55,7 +53,7 @@ export const parseYaml: BodyParser<Value> = (body) => {
   let documents: unknown[];
   try {
     // js-yaml refuses one level earlier than it says, and counts a scalar as a level; `checked` counts exactly
-    documents = loadAll(text, { schema, maxDepth: limits.depth + 2, maxAliases: mostAliases });
+    documents = loadAll(text, { schema, maxDepth: limits.depth + 2, maxAliases: 100 });
   } catch (error) {
     if (!(error instanceof YAMLException)) throw error;
     const { line, column = 0 } = error.mark ?? {};

@@ -9,8 +9,6 @@ import { statementsOf } from './statements.ts';
 
 const folders = ['files', 'tables'];
 
-const rounds = 20;
-
 const fault = (message: string, hint: string, cause?: unknown): PortalStoreError =>
   new PortalStoreError(message, { hint, cause });
 
@@ -47,7 +45,7 @@ export const backupStore = async (dataDir: string, target: string) => {
  */
 const collect = async (from: string, partial: string) => {
   const copy = join(partial, 'portal.db');
-  for (let round = 0; round < rounds; round += 1) {
+  for (let round = 0; round < 20; round += 1) {
     await rm(copy, { force: true });
     await bring(await namesOnDisk(from), from, partial);
     const { named, nodes } = snapshot(join(from, 'portal.db'), copy);
