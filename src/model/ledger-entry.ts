@@ -156,6 +156,7 @@ export type LedgerEntry = z.infer<typeof ledgerEntrySchema>;
 /** What a plan needs to know of every entry, also of those that it does not touch. */
 export const indexedEntrySchema = ledgerEntrySchema.pick({
   key: true,
+  identifier: true,
   uuid: true,
   nid: true,
   live: true,

@@ -140,6 +140,28 @@ describe('a catalogue', () => {
     expect((await place.run(['status', 'https://example.org/id/4'])).out).toContain('lost/example-org-id-4');
   });
 
+  it('keeps its nodes where all identifiers are spelt differently, whatever becomes of what is missing', async () => {
+    for (const onMissing of ['delete', 'keep']) {
+      const spelt = (scheme: string) =>
+        some(3, (index) => ({
+          identifier: `${scheme}://d.example/${onMissing}/${index}`,
+          title: `${onMissing} ${index}`,
+          distribution: files(index).map((each) => ({ ...each, title: `${onMissing} ${each.title}` })),
+        }));
+      const nodes = async () =>
+        (await reader.list()).filter(({ title }) => title.startsWith(onMissing)).map(({ nid, title }) => [nid, title]);
+      const manifest = write(`spelt-${onMissing}`, spelt('http'), { onMissing });
+      await place.publish(manifest);
+      const before = await nodes();
+      expect(before).toHaveLength(9);
+      write(`spelt-${onMissing}`, spelt('https'), { onMissing });
+      expect((await place.publish(manifest)).code).toBe(0);
+      expect(await nodes()).toEqual(before);
+      await place.store.flushdb();
+      expect((await place.run(['rebuild', manifest])).out).toContain('9 items: 9 restored and verified');
+    }
+  });
+
   it('is planned with what it has to say, without a write', async () => {
     const manifest = write('planned', [...some(1, () => ({ shoeSize: 43 })), { identifier: 'x' }]);
     gateway.takeWrites();

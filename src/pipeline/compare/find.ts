@@ -33,8 +33,9 @@ export const findNode = async (
   if (row) return { how: 'uuid', nid: row.nid };
   const mapped = mapping.get(wish.key);
   if (mapped !== undefined) return { how: 'mapping', nid: mapped };
-  // What is to be published may have been made as a draft.
-  const { nid, doubt } = await findHidden(portal, wish, signal);
+  // A dataset whose identifier is spelt differently keeps its uuid. What is to be published may have been made as a draft.
+  const named = wish.type === 'dataset' ? (await marked(portal, wish, signal)).nid : null;
+  const { nid, doubt } = named === null ? await findHidden(portal, wish, signal) : { nid: named, doubt: null };
   if (nid !== null) return { how: 'mark', nid };
   const isTitled = byTitle && (wish.type === 'dataset' || within !== null);
   const nids = isTitled ? await portal.nidsTitled(wish.type, wish.title, signal) : [];

@@ -11,7 +11,7 @@ import { eachAtOnce } from '../../util/concurrency.ts';
 import { ownersOf, withKnownNames, withKnownUuids } from '../plan/known-wish.ts';
 import { type FindOptions, type Found, findNode } from './find.ts';
 import { type KnownFile, type LocalFile, type LocalTools, withLocalFile } from './local-file.ts';
-import { bearsMark, linkedNids, type NodeWish, nodeOf } from './node.ts';
+import { linkedNids, type NodeWish, nodeOf } from './node.ts';
 import { observe } from './observe.ts';
 import { type Proof, proveGroups, proveLinks, proveNodeOnly, proveResource } from './prove.ts';
 
@@ -115,8 +115,9 @@ const findRenamed = async (all: Reconciling, dataset: PortalNode, wishes: Resour
   if (wishes.length === 0) return found;
   const listed = await Promise.all(linkedNids(dataset).map((nid) => portal.nodes.read(nid, signal)));
   const nodes = listed.filter(({ uuid, log }) => !wished.has(uuid) && log.startsWith(`sluice ${target.manifest}/`));
+  const idIn = (name = ''): string | undefined => name.split('/').at(-1); // the dataset may have had another name
   for (const { key } of wishes) {
-    const node = nodes.find((each) => bearsMark(each, key));
+    const node = nodes.find(({ log }) => idIn(log.split(' ')[1]) === idIn(key));
     if (node) found.set(key, node.nid);
   }
   const taken = new Set(found.values());

@@ -6,6 +6,7 @@ import type { RemovalMode } from '../../model/policy.ts';
 import { type DatasetWish, isOfWeb, type NodeFields, type ResourceWish, sourcePathOf } from '../../model/wish.ts';
 import type { SkippedEntry, Stated } from '../../sources/gather/dataset-wish.ts';
 import type { GuardRules, Manifest } from '../../sources/manifest/schema.ts';
+import { decodedPart } from '../../util/http.ts';
 import type { KnownState, Observed } from './plan.ts';
 
 /** Whether a key that the source does not name is there all the same: certainly, possibly, or not at all. */
@@ -99,7 +100,8 @@ type Wish = DatasetWish | ResourceWish;
 
 /**
  * Pairs entries that no wish names with wishes that have no node, each at most once: by uuid first, so that no item takes over
- * a node that another one names; then, within a dataset, by content and by {@link likenesses}, where only one of each has them.
+ * a node that another one names; datasets then by {@link spellingOf}, resources of a dataset by id, content and {@link likenesses}; by
+ * spelling and likeness only where one of each has them.
  */
 const findRenames = (gone: LedgerEntry[], wishes: DatasetWish[], { entries, sources, sent }: KnownItems): Rename[] => {
   const made: Rename[] = [];
@@ -120,21 +122,41 @@ const findRenames = (gone: LedgerEntry[], wishes: DatasetWish[], { entries, sour
   };
   const uuidsOf = ({ uuid }: { uuid: string }): string[] => [uuid];
   match(uuidsOf, uuidsOf);
+  const isOneSpelling = isOnlyIn(gone.flatMap(spellingOf), wishes.flatMap(spellingOf));
+  const spelt = (item: LedgerEntry | DatasetWish): string[] => spellingOf(item).filter(isOneSpelling);
+  match(spelt, (wish) => ('source' in wish ? [] : spelt(wish)));
+  const moved = new Map(made.map(({ from, to }) => [from.key, to]));
+  const keysOf = ({ key }: { key: string }): string[] => [
+    `${moved.get(parentKey(key)) ?? parentKey(key)}/${key.split('/').at(-1)}`,
+  ];
+  match(keysOf, keysOf);
   match(contentsOf, (wish) => contentWishedBy(wish, sources.get(wish.key) ?? null));
   const resources = all.filter((wish) => 'source' in wish);
   for (const { markOf, needsTitle } of likenesses) {
-    const markOfEntry = (entry: LedgerEntry): string[] => inDataset(entry, markOf(factsOfEntry(entry, sent)));
+    const markOfEntry = (entry: LedgerEntry): string[] =>
+      keysOf(entry).flatMap((key) => inDataset({ key }, markOf(factsOfEntry(entry, sent))));
     const markOfWish = (wish: ResourceWish): string[] => inDataset(wish, markOf(factsOfWish(wish)));
-    const [before, after] = [gone.flatMap(markOfEntry), resources.flatMap(markOfWish)].map((marks) =>
-      Map.groupBy(marks, (mark) => mark),
-    );
-    const isOnly = (mark: string): boolean => before?.get(mark)?.length === 1 && after?.get(mark)?.length === 1;
+    const isOnly = isOnlyIn(gone.flatMap(markOfEntry), resources.flatMap(markOfWish));
     match(
       (entry) => (needsTitle && entry.removed ? [] : markOfEntry(entry).filter(isOnly)),
       (wish) => ('source' in wish && (wish.byAddress || !needsTitle) ? markOfWish(wish).filter(isOnly) : []),
     );
   }
   return made;
+};
+
+/** True for a mark that is once in either list. */
+const isOnlyIn = (...lists: [string[], string[]]) => {
+  const [before, after] = lists.map((marks) => Map.groupBy(marks, (mark) => mark));
+  return (mark: string): boolean => before?.get(mark)?.length === 1 && after?.get(mark)?.length === 1;
+};
+
+/** What spellings of an identifier have in common: its scheme, case, encoding and a slash at the end may differ. */
+export const spellingOf = ({ identifier }: { identifier?: string | null }): string[] => {
+  const plain = decodedPart(identifier ?? '')
+    .normalize()
+    .toLowerCase();
+  return plain === '' ? [] : [plain.replaceAll(/^https?:|\/$/g, '')];
 };
 
 /** What is known, as if the renames had been recorded. */
@@ -158,7 +180,7 @@ interface Facts {
 /** Signs that two keys mean the same resource, the surest first; null where there is nothing to compare. */
 const likenesses: readonly { needsTitle: boolean; markOf: (facts: Facts) => unknown }[] = [
   { needsTitle: false, markOf: ({ address }) => address },
-  { needsTitle: true, markOf: ({ title, address }) => address && [title, pathOf(address)] },
+  { needsTitle: true, markOf: ({ title, address: at }) => at && [title, new URL(at).pathname, new URL(at).search] },
   { needsTitle: true, markOf: ({ title, address }) => address && [title, new URL(address).pathname.split('/').at(-1)] },
   { needsTitle: true, markOf: ({ title, format }) => [title, format] },
   { needsTitle: true, markOf: ({ title }) => [title] },
@@ -185,11 +207,6 @@ const linkOf = ({ field_link_api: link }: NodeFields): string | null => {
 };
 
 const formatOf = ({ field_format: format }: NodeFields): string => String(itemsOfField(format)?.[0]?.name ?? '');
-
-const pathOf = (address: string): string => {
-  const { pathname, search } = new URL(address);
-  return `${pathname}${search}`;
-};
 
 /** What the file of an entry was sent from, with the recipe where there was one. */
 const contentsOf = (entry: LedgerEntry): string[] => {

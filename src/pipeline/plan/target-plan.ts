@@ -19,6 +19,7 @@ import {
   type Rename,
   type Sparing,
   sparing,
+  spellingOf,
 } from './missing.ts';
 import { type KnownState, type Observed, type PlannedDataset, planDataset, withChanges } from './plan.ts';
 
@@ -250,11 +251,13 @@ const aroundGone = async (
 ): Promise<DatasetWish[]> => {
   const uuids = new Set(gone.map(({ uuid }) => uuid));
   const parents = new Set(gone.map(({ key }) => datasetOf(key)));
+  const spelt = new Set(gone.flatMap(spellingOf));
   const found: DatasetWish[] = [];
   for await (const page of wishes.pages())
     for (const wish of page) {
+      const isNear = parents.has(wish.key) || spellingOf(wish).some((each) => spelt.has(each));
       const isFree = (item: { key: string; uuid: string }): boolean =>
-        !index.get(item.key)?.nid && (parents.has(wish.key) || uuids.has(item.uuid));
+        !index.get(item.key)?.nid && (isNear || uuids.has(item.uuid));
       if ([wish, ...wish.resources].some(isFree)) found.push(wish);
     }
   return found;

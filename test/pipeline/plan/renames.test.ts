@@ -163,3 +163,40 @@ describe('any change of a list', () => {
     );
   });
 });
+
+describe('a dataset whose identifier is spelt differently continues, with its resources', () => {
+  const wished = async (identifiers: string[], address = 'https://example.org/a.csv'): Promise<DatasetWish[]> => {
+    const distribution = [at(address, { title: 'T' }), at('https://example.org/b', { title: 'U', identifier: 'i' })];
+    return (await gatherEntries(identifiers.map((identifier) => entry(identifier, { distribution })))).wishes;
+  };
+  const renamed = async (before: string[], after: string[], address?: string) => {
+    const [old, now] = [await wished(before), await wished(after, address)];
+    const known = knownOf(old);
+    for (const { key, identifier = null } of old) {
+      const each = known.entries.get(key);
+      if (each) known.entries.set(key, { ...each, identifier });
+    }
+    const { renames, removals } = findMissing(now, known, { onMissing: 'delete', missingForMs: 0, now: 1 });
+    return { renames: renames.length, removals: removals.length };
+  };
+
+  it.each([
+    ['scheme', 'http://d.example/a', 'https://d.example/a'],
+    ['slash', 'https://d.example/a', 'https://d.example/a/'],
+    ['case', '0A1B-2C', '0a1b-2c'],
+    ['encoding', 'https://d.example/größe a', 'https://d.example/gr%C3%B6%C3%9Fe%20a'],
+    ['composition of letters', 'größe'.normalize('NFC'), 'größe'.normalize('NFD')],
+  ])('%s', async (_what, before, after) => {
+    expect(await renamed([before], [after])).toEqual({ renames: 3, removals: 0 });
+    expect(await renamed([before], [after], 'http://example.org/a.csv')).toEqual({ renames: 3, removals: 0 });
+  });
+
+  it('unless that tells two apart, or it is another one', async () => {
+    expect(await renamed(['http://d.example/a'], ['http://d.example/a', 'https://d.example/a'])).toEqual({
+      renames: 0,
+      removals: 0,
+    });
+    expect(await renamed(['d/A', 'd/a'], ['D/A', 'D/a'])).toEqual({ renames: 0, removals: 6 });
+    expect(await renamed(['http://d.example/a'], ['https://d.example/b'])).toEqual({ renames: 0, removals: 3 });
+  });
+});
