@@ -88,15 +88,13 @@ export const cutToCells = (text: string, most: number): string => {
   return `${cut}…`;
 };
 
-/** What a line may begin with; its continuation lines are indented to what follows. */
-const beginning = /^\s*(?:-> |\| |- |\d\d:\d\d:\d\d {2})?/;
 /** Words with the blanks before them; a command is one word, so that it can be copied. */
 const word = /\s*(?:-> sluice .*|\S+(?: s$)?)/g;
 
 /** Wraps a line between words to at most so many columns; a word longer than a line, such as an address, stays where it is. */
 export const wrapToCells = (text: string, most: number): string[] => {
   if (text.length <= most / 2 || cellsOf(text) <= most) return [text];
-  const [start = ''] = beginning.exec(text) ?? [];
+  const [start = ''] = /^\s*(?:-> |\| |- |\d\d:\d\d:\d\d {2})?/.exec(text) ?? [];
   const indent = ' '.repeat(Math.min(start.trim() === '' ? start.length + 4 : start.length, most / 2));
   const lines: string[] = [];
   let line = start;

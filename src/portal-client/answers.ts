@@ -382,15 +382,13 @@ export const searchFault = (error: unknown): Situation | null => {
 export const isAnswer = (error: unknown, ...situations: Situation[]): error is errors.PortalError =>
   error instanceof errors.PortalError && situations.some((each) => each === error.request.situation);
 
+/** `USER` is the user of the portal; without one no answer can name it. */
 const fits = (row: Row, reply: Reply, portal: PortalFacts, words: () => string): boolean =>
   (row.status?.some((each) => each === reply.status || each === Math.floor(reply.status / 100)) ?? false) &&
   (row.on?.includes(targetKind(reply)) ?? true) &&
-  (row.says?.some((text) => words().includes(filledIn(text, portal))) ?? true) &&
+  (row.says?.some((text) => words().includes(text.replace('USER', () => portal.user?.toLowerCase() ?? '\0'))) ??
+    true) &&
   (row.when?.every((condition) => conditions[condition](reply, portal, words)) ?? true);
-
-/** Without a user no answer can name it. */
-const filledIn = (text: string, { user }: PortalFacts): string =>
-  text.replace('USER', () => user?.toLowerCase() ?? '\0');
 
 const targetKind = ({ path }: Reply): Target => {
   const [bare = ''] = path.split('?');

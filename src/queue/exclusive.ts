@@ -5,8 +5,6 @@ import type { JobLease } from '../model/lease.ts';
 import { redisScript } from '../state/redis/script.ts';
 import { Semaphore } from '../util/concurrency.ts';
 
-const pollMs = 50;
-
 // KEYS: the lock, the lock of the job that asks. ARGV: its token, how it shows in the lock, who was seen holding the lock
 // before and has lost its own lease since (empty: none). Returns nil when the job is not ours, else who holds the lock.
 const take = redisScript(`
@@ -46,7 +44,7 @@ export const exclusiveIn = (redis: Redis, keyOf: (name: string) => string) => {
       if (found === holder) return;
       if (typeof found !== 'string') await lease.check(); // rejects: the job is not ours
       gone = typeof found === 'string' && (await isGone(found)) ? found : '';
-      if (gone === '') await sleep(pollMs, undefined, { signal });
+      if (gone === '') await sleep(50, undefined, { signal });
     }
   };
 

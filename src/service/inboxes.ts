@@ -14,8 +14,6 @@ import { repeat } from '../util/concurrency.ts';
 import type { Runtime } from './runtime.ts';
 import { countCancelled, openClaims, waitingPortals } from './sources.ts';
 
-const publishMs = 1000;
-
 const inboxViewSchema = z.object({
   manifest: z.string(),
   folder: z.string(),
@@ -76,8 +74,7 @@ export const inboxesOf = (runtime: Runtime) => {
       for (const [name, manifest] of wanted)
         if (!open.has(name)) open.set(name, { manifest, inbox: await watch(manifest) });
       const failed = (err: unknown): void => log.debug({ err }, 'inbox state could not be shown');
-      if (ends.length === 0)
-        ends = [publish, signsOfLife(runtime, open)].map((work) => repeat(publishMs, work, failed));
+      if (ends.length === 0) ends = [publish, signsOfLife(runtime, open)].map((work) => repeat(1000, work, failed));
       await publish();
     },
 

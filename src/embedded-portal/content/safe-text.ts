@@ -22,11 +22,9 @@ const allowed: sanitizer.IOptions = {
   disallowedTagsMode: 'discard',
 };
 
-const urlPattern = /\bhttps?:\/\/(?:&\w+;|[^\s<>"'&])*(?:&\w+;|[^\s<>"'&.,;:!?)])/g;
-
 const plain = (text: string): string => {
   const paragraphs = escapeHtml(text)
-    .replace(urlPattern, (url) => `<a href="${url}">${url}</a>`)
+    .replace(/\bhttps?:\/\/(?:&\w+;|[^\s<>"'&])*(?:&\w+;|[^\s<>"'&.,;:!?)])/g, (url) => `<a href="${url}">${url}</a>`)
     .split(/\n{2,}/)
     .map((paragraph) => `<p>${paragraph.trim().replaceAll('\n', '<br />\n')}</p>\n`);
   return paragraphs.join('');

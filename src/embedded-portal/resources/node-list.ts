@@ -46,11 +46,9 @@ export interface Clause {
 
 export const nothing: Clause = { sql: '0', values: [] };
 
-const textColumns = new Set<NodeColumn>(['type', 'language', 'title', 'uuid']);
-
 /** A column as it is compared, and its values: what MySQL makes of a text where it wants a number are its leading digits, else 0. */
 export const comparedAs = (column: NodeColumn, values: string[]): { name: string; values: SQLInputValue[] } =>
-  textColumns.has(column)
+  new Set<NodeColumn>(['type', 'language', 'title', 'uuid']).has(column)
     ? { name: `n.${column} COLLATE NOCASE`, values }
     : { name: `n.${column}`, values: values.map((text) => Number(/^\s*-?\d{1,15}/.exec(text)?.[0] ?? 0)) };
 

@@ -139,7 +139,7 @@ export const compileExpression = (text: string, columnOf: (name: string) => numb
   const word = (text: string): Formula => {
     const name = text.toLowerCase();
     if (take('(') === null) {
-      if (!reserved.has(name)) return column(text);
+      if (!/^(?:and|or|not|in|is|contains|matches|empty)$/.test(name)) return column(text);
       next--;
       return fail('a column (in `backticks` when it is called like that)');
     }
@@ -172,8 +172,6 @@ const empty =
   (of: Formula): Formula =>
   (cells) =>
     textOf(of(cells)).trim() === '';
-
-const reserved = new Set(['and', 'or', 'not', 'in', 'is', 'contains', 'matches', 'empty']);
 
 export const expressionText = z
   .string()

@@ -28,12 +28,10 @@ const listingSchema = z.object({
 
 export type Listing = z.infer<typeof listingSchema>;
 
-const pagesAtOnce = 4;
-
 /** Lists a portal, with the drafts that lists hide from their author. @throws PortalReplyError when its pages do not end */
 export const listPortal = async (portal: Portal, root: string, signal: AbortSignal): Promise<Listing> => {
   const fields = Object.keys(rowSchema.shape);
-  const list = (type: string) => portal.nodes.all({ fields, parameters: { type } }, { signal, atOnce: pagesAtOnce });
+  const list = (type: string) => portal.nodes.all({ fields, parameters: { type } }, { signal, atOnce: 4 });
   const { rows: datasets, complete } = await list('dataset');
   const { rows: resources } = await list('resource');
   const { rows: groups } = await list('group');

@@ -12,8 +12,6 @@ import { asOf, type Item, ItemRunner, noteFound, workLost } from './item.ts';
 import { formerWith } from './refused-file.ts';
 import { publishResource } from './resource.ts';
 
-const statesAtOnce = 4;
-
 /** Ends the items of the resources that it is for. */
 export const proveHandler = (shared: HandlerDeps): Handler<'prove'> => ({
   run: async (job) => {
@@ -55,7 +53,7 @@ const lookAtTables = async (
   });
   const uuids = open.map(({ unproven }) => unproven.uuid);
   const sizes = await datastore.tables(uuids, signal);
-  const atOnce = (await deps.isShared(name)) ? 1 : statesAtOnce;
+  const atOnce = (await deps.isShared(name)) ? 1 : 4;
   const seen = await eachAtOnce(open, atOnce, async ({ key, unproven }) => {
     const size = sizes.get(unproven.uuid);
     const isToRequest = !deps.settings.importsTogether(name) || size === undefined;

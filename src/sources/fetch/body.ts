@@ -17,8 +17,6 @@ const gzipName = /\.(gz|tgz)$/i;
 /** Encodings to request: none for a file that is compressed itself, so that nothing is compressed twice. */
 export const acceptEncoding = (name: string | null): string => (gzipName.test(name ?? '') ? 'identity' : 'gzip, br');
 
-const maxEncodings = 2;
-
 /** Largest ratio of decoded to sent bytes, once a good deal was decoded: tables of one value reach 250 at most. */
 const maxRatio = 300;
 const ratioFromBytes = 64 * 1024 * 1024;
@@ -42,7 +40,7 @@ export const decodersFor = (
 ): Decoder[] => {
   const listed = (header ?? '').split(',').map((encoding) => encoding.trim().toLowerCase().replace(/^x-/, ''));
   const encodings = listed.filter((encoding) => encoding !== '' && encoding !== 'identity');
-  if (encodings.length > maxEncodings) throw unknownEncoding(where, encodings.join(', '));
+  if (encodings.length > 2) throw unknownEncoding(where, encodings.join(', '));
   const [innermost, ...others] = encodings;
   const declared = innermost === 'gzip' ? 1 : 0;
   const outer = (declared === 1 ? others : encodings).reverse().map((encoding) => {

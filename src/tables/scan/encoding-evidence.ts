@@ -147,7 +147,8 @@ const scoreOf = (text: string, language: Language): Score => {
     if (language.byLetter) addLetter(score, language, shape);
     else addPair(score, language, last, shape);
     if (shape.kind === 'letter') {
-      if (last.kind === 'letter' && isOddCapital(last, shape, capitals)) score.cost += cost.capital;
+      if (last.kind === 'letter' && (shape.upper ? !last.upper : last.upper && capitals > 1))
+        score.cost += cost.capital;
     } else if (isInside(text, at, last, shape)) {
       score.cost += cost.inside;
       score.odd += 1;
@@ -185,9 +186,6 @@ const add = (score: Score, chance: number, isHigh: boolean, times: number): void
 /** The small letter of a Turkish capital with a dot is the usual one. */
 const letterIn = ({ alphabet }: Language, { letter }: Shape): number =>
   letter === capitalDottedI && alphabet.has(letter) ? 0x69 : letter;
-
-const isOddCapital = (last: Shape, shape: Shape, capitals: number): boolean =>
-  shape.upper ? !last.upper : last.upper && capitals > 1;
 
 /** True for a symbol between two letters that may not be there, or at the start of a word that cannot begin with it. */
 const isInside = (text: string, at: number, last: Shape, shape: Shape): boolean => {
