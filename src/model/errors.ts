@@ -456,6 +456,21 @@ const sameLetters = (path: string): string | undefined => {
   }
 };
 
+/** What cannot be had because of an error of these kinds, by default of any that is known, is null. */
+export const orNull = async <T>(
+  pending: Promise<T>,
+  kinds: readonly ErrorKind[] = [SluiceError],
+): Promise<T | null> => {
+  try {
+    return await pending;
+  } catch (error) {
+    if (kinds.some((kind) => error instanceof kind)) return null;
+    throw error;
+  }
+};
+
+type ErrorKind = abstract new (...given: never[]) => SluiceError;
+
 /** Turns anything thrown into a reason; what is not a {@link SluiceError} becomes code `bug`. */
 export const reasonOf = (thrown: unknown): Reason => {
   const error = machineFault(thrown);

@@ -5,7 +5,7 @@ import { PortalRefusedError } from '../model/errors.ts';
 import type { NodeFields } from '../model/wish.ts';
 import { BoundedMap } from '../util/bounded-map.ts';
 import { abortable } from '../util/concurrency.ts';
-import { byNid, isForbidden, type ListQuery, leastLimit, type Nodes } from './nodes.ts';
+import { byNid, type ListQuery, leastLimit, type Nodes } from './nodes.ts';
 import { readCache } from './read-cache.ts';
 import type { NodeRow, PortalNode } from './replies.ts';
 import type { Identity, Session } from './session.ts';
@@ -154,12 +154,9 @@ const hiddenNodes = async (
     const nid = misses < enoughMisses ? ++beyond : hidden.shift();
     if (nid === undefined) break;
     if (reads === mostReads) return { nodes: found, unread: hidden.length + 1 };
-    // Undefined for one that this account may not read.
-    const node = await nodes.find(String(nid), signal).catch((error: unknown) => {
-      if (!isForbidden(error)) throw error;
-    });
+    const node = await nodes.look(String(nid), signal);
     if (nid > highest) misses = node === null ? misses + 1 : 0;
-    if (!node) continue;
+    if (node === null || node === 'hidden') continue;
     found.push(node);
     if (await isEnough?.(node, signal)) break;
   }

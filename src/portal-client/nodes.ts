@@ -1,7 +1,7 @@
 // Nodes: create, update, delete, read and list.
 import type { z } from 'zod';
 import { maxPageSize, paths } from '../dataset-api/paths.ts';
-import { PortalError, PortalGoneError, PortalReplyError } from '../model/errors.ts';
+import { orNull, PortalError, PortalGoneError, PortalReplyError } from '../model/errors.ts';
 import type { NodeFields } from '../model/wish.ts';
 import { abortable } from '../util/concurrency.ts';
 import { isAnswer } from './answers.ts';
@@ -106,18 +106,20 @@ export class Nodes {
 
   /** A node, or null where there is none. @throws PortalRefusedError (403) for one that this account may not read. */
   find(nid: string, signal: AbortSignal): Promise<PortalNode | null> {
-    return this.read(nid, signal).catch((error: unknown) => {
-      if (error instanceof PortalGoneError) return null;
+    return orNull(this.read(nid, signal), [PortalGoneError]);
+  }
+
+  /** The same; `hidden` for one that this account may not read. */
+  look(nid: string, signal: AbortSignal): Promise<PortalNode | null | 'hidden'> {
+    return this.find(nid, signal).catch((error: unknown) => {
+      if (isForbidden(error)) return 'hidden';
       throw error;
     });
   }
 
   /** A node, or null where there is none that this account may read. */
   visible(nid: string, signal: AbortSignal): Promise<PortalNode | null> {
-    return this.find(nid, signal).catch((error: unknown) => {
-      if (isForbidden(error)) return null;
-      throw error;
-    });
+    return this.look(nid, signal).then((node) => (node === 'hidden' ? null : node));
   }
 
   /** One page of nodes. Unpublished ones are hidden from ordinary users. */

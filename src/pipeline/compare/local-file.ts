@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { stat } from 'node:fs/promises';
 import { nameOfFetched } from '../../dataset-api/file-types.ts';
 import { countedColumns } from '../../dataset-api/names.ts';
-import { SluiceError, SourceChangedError } from '../../model/errors.ts';
+import { orNull, SourceChangedError } from '../../model/errors.ts';
 import { manifestOfKey } from '../../model/key.ts';
 import type { FetchedFrom, LedgerEntry, PortalFile, SourceFingerprint } from '../../model/ledger-entry.ts';
 import { isTabular } from '../../model/recipe/recipe.ts';
@@ -215,13 +215,3 @@ export const shapeOfTable = (path: string, { rows, columns }: TableReport, signa
   columns: countedColumns(columns),
   dropped: async () => (await rowsDropped(path, rows, signal)).length,
 });
-
-/** What cannot be had because of a known error is null. */
-export const orNull = async <T>(pending: Promise<T>): Promise<T | null> => {
-  try {
-    return await pending;
-  } catch (error) {
-    if (error instanceof SluiceError) return null;
-    throw error;
-  }
-};

@@ -1,5 +1,5 @@
 // Observes what a plan compares with the ledger: files, addresses, tables, the listing of the portal. Writes nothing.
-import { SluiceError } from '../../model/errors.ts';
+import { orNull, SluiceError } from '../../model/errors.ts';
 import type { LedgerEntry, SourceFingerprint } from '../../model/ledger-entry.ts';
 import type { DatasetWish } from '../../model/wish.ts';
 import { isAnswer, type Portal, type PortalTable } from '../../portal-client/client.ts';
@@ -17,7 +17,6 @@ import {
   type Observed,
   otherAddress,
 } from '../plan/plan.ts';
-import { orNull } from './local-file.ts';
 import { sameUuid } from './node.ts';
 import { brokenFile, brokenTable, fileFault, toldOf } from './prove.ts';
 

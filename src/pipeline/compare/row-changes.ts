@@ -1,6 +1,7 @@
 // Which rows of a new version of a table are not as in the last good file, or in the datastore where no copy is on this host.
 import { writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { orNull } from '../../model/errors.ts';
 import { idsOfKey } from '../../model/key.ts';
 import type { GoodFile, LedgerEntry, SourceFingerprint } from '../../model/ledger-entry.ts';
 import { brief, isOfTable, mostExamples, type RowChanges } from '../../model/table-history.ts';
@@ -12,7 +13,7 @@ import { rowChanges } from '../../tables/changes/changes.ts';
 import type { TableReport } from '../../tables/check.ts';
 import { csvLine } from '../../tables/transform/bad-rows.ts';
 import { makeFolder } from '../../util/files.ts';
-import { type KnownFile, madeTable, orNull, type TableLimits, withSentFile } from './local-file.ts';
+import { type KnownFile, madeTable, type TableLimits, withSentFile } from './local-file.ts';
 
 /** Where copies of the good file of a resource may be. */
 interface CopyPlace {

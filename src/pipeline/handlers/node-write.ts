@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { PortalBusyError, PortalConflictError, PortalError, PortalRefusedError } from '../../model/errors.ts';
 import type { LedgerEntry, SentNode } from '../../model/ledger-entry.ts';
 import type { NodeFields } from '../../model/wish.ts';
-import { isAnswer, isForbidden, type NodeChanges, type PortalNode } from '../../portal-client/client.ts';
+import { isAnswer, type NodeChanges, type PortalNode } from '../../portal-client/client.ts';
 import {
   bearsNonce,
   bearsWish,
@@ -311,18 +311,12 @@ export const removeLostReferences = async (
   error: unknown,
 ): Promise<boolean> => {
   if (!isAnswer(error, 'lost-reference')) return false;
-  // One that may not be read is there.
-  const find = (nid: string): Promise<PortalNode | null | 'hidden'> =>
-    portal.nodes.find(nid, item.signal).catch((failure: unknown) => {
-      if (isForbidden(failure)) return 'hidden';
-      throw failure;
-    });
   let isRepaired = false;
   for (const nid of resources) {
     const node = await portal.nodes.find(nid, item.signal);
     const datasets = nidsIn(node?.field_dataset_ref);
     const lost = new Set<string>();
-    for (const dataset of datasets) if ((await find(dataset)) === null) lost.add(dataset);
+    for (const dataset of datasets) if ((await portal.nodes.look(dataset, item.signal)) === null) lost.add(dataset);
     if (node === null || lost.size === 0) continue;
     await item.note(`resource node ${nid} refers to ${[...lost].join(', ')}, which the portal has lost: removing that`);
     const und = datasets.filter((dataset) => !lost.has(dataset)).map((target_id) => ({ target_id }));

@@ -1,6 +1,6 @@
 // Job kind `prove`: after everything was sent, verifies that tables are complete, many by one request, and imports others again.
 import { datastoreState } from '../../dataset-api/values.ts';
-import { PortalGoneError, PortalRefusedError, reasonOf } from '../../model/errors.ts';
+import { orNull, PortalGoneError, PortalRefusedError, reasonOf } from '../../model/errors.ts';
 import { type Handler, type JobContext, UnfinishedItemsError } from '../../model/job.ts';
 import type { LedgerEntry } from '../../model/ledger-entry.ts';
 import type { Unproven } from '../../state/run-work.ts';
@@ -58,7 +58,8 @@ const lookAtTables = async (
     const size = sizes.get(unproven.uuid);
     const isToRequest = !deps.settings.importsTogether(name) || size === undefined;
     // What prevents the read of one concerns its item only, which meets it again.
-    const numbers = isToRequest ? await datastore.status(unproven.nid, signal).catch(ifOfItem) : null;
+    const ofItem = [PortalRefusedError, PortalGoneError];
+    const numbers = isToRequest ? await orNull(datastore.status(unproven.nid, signal), ofItem) : null;
     const state = numbers && datastoreState(numbers);
     // By its rows, and by its state where that was read; what cannot be counted by its state.
     const fits = size ? hasShape(size, unproven) : size === undefined && !datastore.counts() && state !== null;
@@ -70,11 +71,6 @@ const lookAtTables = async (
     return [key, { unproven, isWhole, found }] as const;
   });
   return new Map(seen);
-};
-
-const ifOfItem = (error: unknown): null => {
-  if (error instanceof PortalRefusedError || error instanceof PortalGoneError) return null;
-  throw error;
 };
 
 const settle = async (deps: HandlerDeps, item: Item, { rows, good, version: sent }: Unproven): Promise<void> => {

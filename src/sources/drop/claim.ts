@@ -4,7 +4,7 @@ import { access, constants, lstat, open, realpath, rename } from 'node:fs/promis
 import { basename, dirname, join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
-import { SourceChangedError, SourceMissingError } from '../../model/errors.ts';
+import { orNull, SourceChangedError, SourceMissingError } from '../../model/errors.ts';
 import type { SourceFingerprint } from '../../model/ledger-entry.ts';
 import { eachAtOnce } from '../../util/concurrency.ts';
 import { gone, isErrno, makeFolder, moveWithoutReplacing, unless } from '../../util/files.ts';
@@ -98,12 +98,7 @@ const hashOne = async ({ folder, path, still }: Spooled, signal: AbortSignal): P
   const { file } = claimPaths(folder, path);
   const stats = await unless(lstat(file, { bigint: true }), gone, null);
   if (stats === null || !isDeepStrictEqual(snapshotOf(stats), still)) return null;
-  try {
-    return await fingerprintFile(file, null, signal);
-  } catch (error) {
-    if (error instanceof SourceChangedError || error instanceof SourceMissingError) return null;
-    throw error;
-  }
+  return orNull(fingerprintFile(file, null, signal), [SourceChangedError, SourceMissingError]);
 };
 
 const claimOf = ({ folder, path, place }: Spooled, fingerprint: SourceFingerprint): Claim => ({
