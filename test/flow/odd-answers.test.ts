@@ -65,6 +65,23 @@ it('a node that the portal has named, and stores seconds later, is waited for', 
   expect(doubles(await there.reader.list())).toEqual([]);
 });
 
+it('a dataset that the portal has named and never stores is waited for once, and recreated', async () => {
+  let isOpen = true;
+  there.gateway.instead = ({ method, path, body }) => {
+    const isCreate = `${method} ${path}` === 'POST /api/dataset/node' && body.includes('"type":"dataset"');
+    if (!isCreate || !isOpen) return null;
+    isOpen = false;
+    // A deadlock in its search index has undone the whole save.
+    return { status: 200, body: { nid: String(highest + 1000), uri: 'x' } };
+  };
+  const highest = Math.max(0, ...(await there.reader.list()).map(({ nid }) => Number(nid)));
+  const { code, report } = await place.publish(manifestOf('undone'));
+  expect([code, itemOf(report, 'undone/d').live]).toEqual([0, true]);
+  expect(doubles(await there.reader.list())).toEqual([]);
+  const { out } = await place.run(['log', 'undone/d']);
+  expect(out.match(/is no longer on the portal/g)).toHaveLength(1);
+});
+
 it.each([
   ['nothing', []],
   ['a file', [{ fid: '999', uri: 'http://portal.example/api/dataset/file/999' }]],

@@ -297,7 +297,7 @@ const withGroups = (error: unknown, { wish }: DatasetWork): unknown => {
 const checkNode = async (dataset: Dataset, item: Item): Promise<void> => {
   const { work } = dataset;
   const { target, entry, wish } = await wantedNode(dataset, item);
-  if (work.onDrift !== 'hold' || !entry.nid || entry.pending) return;
+  if (work.onDrift !== 'hold' || !entry.nid || entry.pending || item.isNewNode) return;
   if (isPublished(entry, wish) && !work.verify) return;
   const located = await locateNode(target, wish, entry);
   if (located.entry.nid !== entry.nid) return;

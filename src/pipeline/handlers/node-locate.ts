@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { NodeUnclearError } from '../../model/errors.ts';
 import type { IndexedEntry, LedgerEntry } from '../../model/ledger-entry.ts';
 import type { OnDrift } from '../../model/policy.ts';
-import { isForbidden, type NodeRow, type Portal, type PortalNode } from '../../portal-client/client.ts';
+import type { NodeRow, Portal, PortalNode } from '../../portal-client/client.ts';
 import type { Ledger } from '../../state/ledger.ts';
 import type { ResourceWork } from '../../state/run-work.ts';
 import { findUnlisted } from '../compare/find.ts';
@@ -50,6 +50,8 @@ export interface WrittenNode {
 /** Where the node of a wish is (`entry.nid` null: nowhere), and its row in the listing, where that was checked. */
 export interface Located extends WrittenNode {
   row: NodeRow | null;
+  /** What became of the node that was known. */
+  gone?: string;
 }
 
 /**
@@ -63,7 +65,10 @@ export const locateNode = async (target: NodeTarget, wish: NodeWish, entry: Ledg
   // Replicas show a new node late, and some portals store what they have named only seconds later.
   for (let looks = isNamed ? 8 : entry.pending?.what === 'create' ? 1 : 0; ; looks--) {
     const found = await lookFor(target, wish, entry);
-    if (found.entry.nid !== null || looks === 0) return found;
+    if (found.entry.nid !== null || looks === 0) {
+      if (found.gone !== undefined) await item.note(found.gone);
+      return found;
+    }
     await sleep(1200, undefined, { signal: item.signal });
   }
 };
@@ -95,23 +100,21 @@ const atRow = async (target: NodeTarget, wish: NodeWish, entry: LedgerEntry, row
 
 const atNid = async (target: NodeTarget, wish: NodeWish, entry: LedgerEntry, nid: string): Promise<Located> => {
   const { item, portal } = target;
-  const node = await portal.nodes.find(nid, item.signal).catch((error: unknown) => {
-    // Our own published node would be readable: this is another one.
-    if (isForbidden(error) && (entry.live || target.createMissing)) return null;
-    if (!isForbidden(error)) throw error;
+  const seen = await portal.nodes.look(nid, item.signal);
+  // Our own published node would be readable: this is another one.
+  const node = seen === 'hidden' && (entry.live || target.createMissing) ? null : seen;
+  if (node === 'hidden')
     throw new NodeUnclearError(`${portal.name}: this account may not read node ${nid}, which may belong to sluice`, {
       hint: 'publish with the account that made it, or with one that sees all content (site manager, administrator)',
     });
-  });
   if (node !== null && isOurs(node, wish, entry.uuid, await portal.dialectInUse(item.signal)))
     return { entry: { ...entry, uuid: node.uuid || entry.uuid }, node, row: null };
-  await item.note(
+  const gone =
     node === null
       ? `node ${nid} is no longer on the portal, or no longer ours`
-      : `node ${nid} is no longer ours: it is the ${node.type} "${node.title}"`,
-  );
+      : `node ${nid} is no longer ours: it is the ${node.type} "${node.title}"`;
   const elsewhere = await unlistedNode(target, wish);
-  return { entry: { ...unknownNode(entry), nid: elsewhere?.nid ?? null }, node: elsewhere, row: null };
+  return { entry: { ...unknownNode(entry), nid: elsewhere?.nid ?? null }, node: elsewhere, row: null, gone };
 };
 
 /** The entry without what was known of its node, which is gone or another one. */
