@@ -4,6 +4,7 @@ import { type DatastoreNumbers, datastoreState } from '../../dataset-api/values.
 import {
   ImportFailedError,
   ImportTimeoutError,
+  orNull,
   PortalBusyError,
   PortalError,
   TableRefusedError,
@@ -76,11 +77,12 @@ const lookAt = async (state: ResourceState, signal: AbortSignal) => {
   const { table, entry, target } = state;
   const { datastore } = target.portal;
   const numbers = (await datastore.status(entry.nid ?? '', signal)) ?? { storage: 0, data_import: 2 };
+  // A new node without storage has no table: some portals say so by an error, which is asked for again.
+  const { isNewNode, actions } = target.item;
+  const isFresh = isNewNode && entry.rowsAreOwn && !actions.includes('imported') && !isResumed(state);
+  if (isFresh && datastoreState(numbers) === 'none') return { numbers, size: null, isWhole: false };
   // Searches read the header of the attached file, too: where they cannot, the import says why.
-  const size = await datastore.table(entry.uuid, signal).catch((error: unknown) => {
-    if (error instanceof PortalBusyError) return null;
-    throw error;
-  });
+  const size = await orNull(datastore.table(entry.uuid, signal), [PortalBusyError]);
   const isWhole = !!table && !!size && (await proveTable(size, shapeOf(state, table, signal))).fault === null;
   return { numbers, size, isWhole };
 };

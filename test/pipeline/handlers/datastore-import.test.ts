@@ -196,6 +196,15 @@ describe('the import step', () => {
     expect(state.entry.datastore).toBe('imported');
   });
 
+  it('searches for no table of a new node without storage before it says how its file is separated', async () => {
+    const given = { actions: ['created' as const, 'attached' as const], total: null };
+    const { state, orders, portal } = await prepare([[0, 2]], { provesNow: false }, given);
+    if (state.table) state.table = { ...state.table, delimiter: ';' };
+    await importFile(state);
+    expect(orders()).toEqual(['PUT ', importOrder]);
+    expect(portal.seen.filter(({ path }) => path.includes('/search'))).toEqual([]);
+  });
+
   it('reports the portal the comma again after a file with another delimiter', async () => {
     const refused = {
       sha256: 'b',
