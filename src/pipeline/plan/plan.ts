@@ -6,6 +6,7 @@ import type { LedgerEntry, SentNode, SourceFingerprint } from '../../model/ledge
 import type { PlanFileItem, PlannedAction } from '../../model/plan-file.ts';
 import type { DatasetWish, ResourceWish } from '../../model/wish.ts';
 import type { NodeRow } from '../../portal-client/client.ts';
+import { metadataFingerprint } from '../../sources/gather/dataset-wish.ts';
 import { isLate, isRefusedFile, isSent, wantsImport } from './known-wish.ts';
 
 /** A node as the portal's listing shows it. */
@@ -119,9 +120,15 @@ const planned = (
   ...{ bytes: 0, changes: [], sha256: null },
 });
 
+/** What was sent, with the groups by title, not by node id, where those of the wish are what was published. */
+const asPublished = (sent: SentNode, { fields: { og_group_ref } }: Wish, entry: LedgerEntry | undefined): SentNode => {
+  const node = { title: sent.title, published: sent.published, fields: { ...sent.fields, og_group_ref } };
+  return og_group_ref && metadataFingerprint(node) === entry?.metadataFingerprint ? node : sent;
+};
+
 /** A removed item returns by its status. */
 const updateChanges = (sent: SentNode | null, wish: Wish, entry: LedgerEntry | undefined): FieldChange[] => {
-  const changes = nodeChanges(sent, wish);
+  const changes = nodeChanges(sent && asPublished(sent, wish, entry), wish);
   if (!entry?.removed) return changes;
   const status = wish.published ? [{ field: 'status', from: 0, to: 1 }] : [];
   const orphan = entry.removed === 'orphan' ? [{ field: 'field_orphan', from: '1', to: '0' }] : [];

@@ -81,7 +81,7 @@ const hashOf = (path: string, faults: string[]): string => {
 };
 
 /** sha256 (hex) over the canonical JSON of what the portal shall hold. */
-const metadataFingerprint = (node: Pick<DatasetWish, 'title' | 'published' | 'fields'>): string =>
+export const metadataFingerprint = (node: Pick<DatasetWish, 'title' | 'published' | 'fields'>): string =>
   hash('sha256', canonicalJson(node));
 
 /** A wish that also has these fields. */

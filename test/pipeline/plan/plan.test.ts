@@ -4,6 +4,7 @@ import { uuidOfKey } from '../../../src/model/key.ts';
 import type { LedgerEntry } from '../../../src/model/ledger-entry.ts';
 import { importFingerprint } from '../../../src/pipeline/plan/known-wish.ts';
 import { type KnownState, planDataset, withChanges } from '../../../src/pipeline/plan/plan.ts';
+import { metadataFingerprint } from '../../../src/sources/gather/dataset-wish.ts';
 import { datasetWish, liveState, resourceWish, sha, source } from './support/make.ts';
 
 const wish = datasetWish('m/d', ['r']);
@@ -51,6 +52,17 @@ it('new bytes are attached and imported, without touching the node', () => {
   known.sources.set('m/d/r', source('a\n2\n'));
   const [resource] = explained(wish, known).resources;
   expect(resource).toMatchObject({ actions: ['attach', 'import'], why: 'its file changed', bytes: 4, changes: [] });
+});
+
+it('a group that is wished by title is no change where it is the one that was published', () => {
+  const group = (title: string) => ({ og_group_ref: { und: [{ title }] } });
+  const former = { title: 'm/d', published: true, fields: group('City Hall') };
+  const sent = new Map([['m/d', { ...former, fields: { og_group_ref: { und: [{ target_id: '5' }] } } }]]);
+  const known = { ...changed('m/d', { metadataFingerprint: metadataFingerprint(former) }), sent };
+  const changesOf = (title: string, of: string) =>
+    explained({ ...wish, title, fields: group(of), metadataFingerprint: 'x' }, known).changes.map(({ field }) => field);
+  expect(changesOf('New', 'City Hall')).toEqual(['title']);
+  expect(changesOf('New', 'Harbour')).toEqual(['title', 'og_group_ref']);
 });
 
 it('new metadata is an update that names the fields', () => {
