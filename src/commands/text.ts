@@ -1,4 +1,5 @@
 // What commands print: lines, tables, reasons with what to do about them, and long lists cut short.
+import { placeText } from '../model/errors.ts';
 import { dropAgain, faultyLine, type Reason, reasonText } from '../model/report.ts';
 import { countText, plural } from '../util/plural.ts';
 
@@ -7,7 +8,6 @@ export type Lines = string | false | null | undefined | readonly Lines[];
 export const lines = (...given: Lines[]): string[] =>
   given.flatMap((part) => (typeof part === 'string' ? [part] : part ? lines(...part) : []));
 
-/** A path as a shell takes it for one word. */
 export const shellWord = (path: string): string =>
   /^[\p{L}\p{N}_./-]+$/u.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
 
@@ -29,7 +29,8 @@ export const aligned = (rows: readonly (readonly string[])[], right: readonly nu
 };
 
 export const reasonLines = (reason: Reason, indent: string): string[] => {
-  const place = placeOf(reason);
+  const { line, column } = reason;
+  const place = line === undefined ? '' : placeText({ line, column });
   const faulty = faultyLine(reason);
   const [first = '', ...more] = reasonText(reason).split('\n');
   return lines(
@@ -39,11 +40,6 @@ export const reasonLines = (reason: Reason, indent: string): string[] => {
     hintLine(reason.hint, indent),
     hintLine(dropAgain(reason), indent),
   );
-};
-
-const placeOf = ({ line, column }: Reason): string => {
-  if (line === undefined) return '';
-  return column === undefined ? `line ${line}` : `line ${line}, column ${column}`;
 };
 
 export const restLine = (rest: number, where: string, indent = ''): Lines =>

@@ -291,7 +291,7 @@ export const lettersOf = (column: number): string =>
 /** Where a table is faulty, from 1; of a workbook with the name of the sheet, and `line` is the row. */
 type TablePlace = { line: number; column?: number | undefined; sheet?: string | undefined };
 
-const placeText = ({ line, column, sheet }: TablePlace): string => {
+export const placeText = ({ line, column, sheet }: TablePlace): string => {
   if (sheet === undefined) return `line ${line}${column === undefined ? '' : `, column ${column}`}`;
   return `sheet ${JSON.stringify(sheet)}, row ${line}${column === undefined ? '' : `, column ${lettersOf(column)}`}`;
 };
@@ -404,6 +404,12 @@ export const machineFault = (thrown: unknown): unknown => {
     return new StateFullError(`Redis ${what}: ${said}`, { hint: `${todo}; ${fullHint}`, cause: thrown });
   }
   return thrown;
+};
+
+/** True when the same may succeed later without anybody changing anything. Unknown errors are bugs: not retried. */
+export const isRetryable = (thrown: unknown): boolean => {
+  const error = machineFault(thrown);
+  return error instanceof SluiceError && error.retryable;
 };
 
 const refusalsOf = (error: Error): Error[] => {

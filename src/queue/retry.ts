@@ -1,12 +1,5 @@
 // Retries: when a failed job is tried again, and what becomes of one whose worker was killed.
-import {
-  CatalogueFaultError,
-  machineFault,
-  PoisonJobError,
-  PortalError,
-  SluiceError,
-  SourceUnreachableError,
-} from '../model/errors.ts';
+import { CatalogueFaultError, PoisonJobError, PortalError, SourceUnreachableError } from '../model/errors.ts';
 import type { Trace } from '../model/job.ts';
 
 /** Kills in one step after which it is given up. */
@@ -72,12 +65,6 @@ export interface RetrySettings {
   backoffMs: number;
   maxBackoffMs: number;
 }
-
-/** True when the same job may succeed later without anybody changing anything. Unknown errors are bugs: not retried. */
-export const isRetryable = (thrown: unknown): boolean => {
-  const error = machineFault(thrown);
-  return error instanceof SluiceError && error.retryable;
-};
 
 /**
  * Milliseconds to wait before the next attempt: exponential with full jitter over the upper half, never less than what

@@ -1,7 +1,7 @@
 // One turn of a job in a worker: its kills are answered, its handler runs, its steps are logged and persisted, what it wrote
 // is flushed, and its end is settled.
 import { DelayedError, ErrorCode, type Job, UnrecoverableError, WaitingError } from 'bullmq';
-import { machineFault, PortalLoginError, reasonOf, SluiceError } from '../model/errors.ts';
+import { isRetryable, machineFault, PortalLoginError, reasonOf, SluiceError } from '../model/errors.ts';
 import {
   GiveBack,
   type Handler,
@@ -29,7 +29,7 @@ import type { JobIsolation } from './isolation.ts';
 import { JobJournal, leftOfLock } from './journal.ts';
 import type { CircuitBreaker, PortalPauses } from './pause.ts';
 import { type Queues, runsQueue } from './queues.ts';
-import { isRetryable, isSuspect, poisonOf, waitsAlone, withKill } from './retry.ts';
+import { isSuspect, poisonOf, waitsAlone, withKill } from './retry.ts';
 
 export type Handlers = { [K in JobKind]: Handler<K> };
 

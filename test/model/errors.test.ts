@@ -6,6 +6,7 @@ import { Redis } from 'ioredis';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { say } from '../../src/commands/io.ts';
 import {
+  isRetryable,
   MachineBusyError,
   machineFault,
   missingSource,
@@ -15,7 +16,6 @@ import {
   unreadable,
   VerifyFailedError,
 } from '../../src/model/errors.ts';
-import { isRetryable } from '../../src/queue/retry.ts';
 import { redisScript } from '../../src/state/redis/script.ts';
 import { commandIo } from '../support/command-io.ts';
 import { startTestRedis } from '../support/redis.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { PortalRefusedError, PortalUnreachableError, TableFaultError } from '../../src/model/errors.ts';
-import { backoffMs, isRetryable } from '../../src/queue/retry.ts';
+import { isRetryable, PortalRefusedError, PortalUnreachableError, TableFaultError } from '../../src/model/errors.ts';
+import { backoffMs } from '../../src/queue/retry.ts';
 
 const facts = { method: 'GET', path: '/api/dataset/node' };
 const settings = { backoffMs: 1000, maxBackoffMs: 60_000 };

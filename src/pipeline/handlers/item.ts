@@ -1,6 +1,14 @@
 // The items of a job, each with its log, its actions and its end; and what a failure of one means for the job.
 import { performance } from 'node:perf_hooks';
-import { isOutage, JobLostError, machineFault, PortalLoginError, reasonOf, SluiceError } from '../../model/errors.ts';
+import {
+  isOutage,
+  isRetryable,
+  JobLostError,
+  machineFault,
+  PortalLoginError,
+  reasonOf,
+  SluiceError,
+} from '../../model/errors.ts';
 import { GiveBack, type ItemLog, itemId, type JobContext, UnfinishedItemsError } from '../../model/job.ts';
 import { kindOfKey, parentKey } from '../../model/key.ts';
 import { endText, isPassing, type LedgerEntry, newEntry, outcomeOf, warningsOf } from '../../model/ledger-entry.ts';
@@ -14,12 +22,10 @@ import type { HandlerDeps } from './deps.ts';
 /** How an item ended, in addition to its ledger entry. */
 type ItemEnd = Pick<ReportItem, 'outcome' | 'reason' | 'versions'>;
 
-/** Where an item belongs, and the attempt that works on it. */
 type ItemJob = Pick<JobContext<'dataset' | 'prove'>, 'data' | 'attempt' | 'isLast' | 'signal' | 'exclusive'>;
 
 /** The work on one item in one attempt; its actions are kept over attempts, kills and workers. */
 export class Item {
-  /** Id of its log. */
   readonly id: string;
   readonly key: string;
   readonly runId: string;
@@ -219,11 +225,8 @@ export class ItemRunner {
 
   async #open(key: string): Promise<Item> {
     const { runs } = this.#deps;
-    return new Item(this.job, key, {
-      runs,
-      log: this.job.item(key),
-      state: await runs.item(this.job.data.runId, key),
-    });
+    const state = await runs.item(this.job.data.runId, key);
+    return new Item(this.job, key, { runs, log: this.job.item(key), state });
   }
 }
 
@@ -232,10 +235,7 @@ const isOfJob = (error: unknown): boolean =>
   [GiveBack, JobLostError, PortalLoginError, UnfinishedItemsError].some((kind) => error instanceof kind);
 
 /** Also true for an outage in the last attempt: the portal may be paused. */
-const isTriedAgain = (thrown: unknown, isLast: boolean): boolean => {
-  const error = machineFault(thrown);
-  return error instanceof SluiceError && error.retryable && (!isLast || isOutage(error));
-};
+const isTriedAgain = (error: unknown, isLast: boolean): boolean => isRetryable(error) && (!isLast || isOutage(error));
 
 /** Says in the job log why there is work; after a kill, what the ledger knows and whether a write was in progress. */
 export const noteFound = async (item: Item, entry: LedgerEntry | null, why?: string | null): Promise<void> => {
