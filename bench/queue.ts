@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
-import { plainRequest, type RunRequest } from '../src/model/job.ts';
+import type { RunRequest } from '../src/model/job.ts';
 import { createLog } from '../src/model/log.ts';
 import { redisKeys } from '../src/model/redis-keys.ts';
 import { advancerOf } from '../src/queue/advance.ts';
@@ -17,6 +17,7 @@ import { queueWorker } from '../src/queue/worker.ts';
 import { openRedis } from '../src/redis-server/embedded.ts';
 import type { DatasetWork } from '../src/state/run-work.ts';
 import { Runs } from '../src/state/runs.ts';
+import { plainRequest } from '../test/support/plain-request.ts';
 import type { BenchOptions } from './options.ts';
 
 const prefix = 'bench';
@@ -113,7 +114,7 @@ export const run = async (options: BenchOptions): Promise<void> => {
     prefix,
     stateDir,
     appendfsync: 'everysec',
-    allowFetch: true,
+    fetch: true,
     env,
     log,
   });

@@ -86,7 +86,7 @@ const measure = async (workload: Workload, workers: number, concurrency: number)
   const portal = await startPortal(join(folder, 'portal'), workload.users);
   const between = await startServer(forwarder, [portal.url, String(latencyMs)]);
   const redis = await openRedis({
-    ...{ url: undefined, prefix: 'sluice', stateDir: folder, appendfsync: 'everysec', allowFetch: true },
+    ...{ url: undefined, prefix: 'sluice', stateDir: folder, appendfsync: 'everysec', fetch: true },
     ...{ env: { ...process.env, REDIS_URL: '' }, log: createLog({ level: 'error' }) },
   });
   const config = await writeConfig(workload, between.url, concurrency);

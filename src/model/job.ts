@@ -15,7 +15,7 @@ const requestData = {
   portal: z.string(),
   why: z.enum(['command', 'schedule', 'drop', 'retry']),
   /** Keys the run is limited to; null for all. */
-  only: z.array(z.string()).nullable(),
+  only: z.array(z.string()).nullable().default(null),
   /** Id of a stored plan that the run must do exactly; null for none. */
   plan: z.string().nullable().default(null),
   /** Run that a guard held and an operator released; null for none. */
@@ -102,16 +102,10 @@ export type ItemData = JobDataOf['dataset' | 'export' | 'prove'];
 export const cancelledHint = ({ export: order }: { export?: object | undefined }): string =>
   `${order ? 'export' : 'publish'} again to continue where the run stopped; completed work is kept`;
 
-export const plainRequest = {
-  plan: null,
-  release: null,
-  remove: null,
-  onDrift: null,
-  refresh: false,
-  createMissing: false,
-} as const;
-
 export type RunRequest = z.infer<typeof runRequestSchema>;
+
+/** A request of a run; what it leaves out is not asked for. */
+export const runRequest = (of: z.input<typeof runRequestSchema>): RunRequest => runRequestSchema.parse(of);
 
 /** Id of the work of a run on an item, and of its log: `<runId>.<kind>.<uuid of the key>` (the engine refuses `:` and pure integers). */
 export const itemId = (runId: string, key: string): string => `${runId}.${kindOfKey(key)}.${uuidOfKey(key)}`;

@@ -1,7 +1,7 @@
 // Advances runs: what one needs next, decided from where it stands alone; and the jobs of what is open, added phase by phase.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CancelledError, JobsStuckError, reasonOf } from '../model/errors.ts';
-import { cancelledHint, closeId, type ItemData, jobIdOf, plainRequest, type RunRequest } from '../model/job.ts';
+import { cancelledHint, closeId, type ItemData, jobIdOf, type RunRequest, runRequest } from '../model/job.ts';
 import type { Reason } from '../model/report.ts';
 import { firstGroup, type OpenKey, type Phase, type RunStand, type StuckRun } from '../state/run-phase.ts';
 import type { Runs } from '../state/runs.ts';
@@ -64,7 +64,9 @@ export const advancerOf = (queues: Queues, gate: RunGate, runs: Runs) => {
   const addJob = async (runId: string, what: 'begin' | 'close'): Promise<void> => {
     const [kind, id] = what === 'begin' ? (['run', runId] as const) : (['close', closeId(runId)] as const);
     const target = await runs.target(runId);
-    const request = (await runs.request(runId)) ?? (target && { ...target, ...lost });
+    // Of one that is not understood the run can only be closed.
+    const lost = target && runRequest({ ...target, manifestPath: '', why: 'command' });
+    const request = (await runs.request(runId)) ?? lost;
     if (request) await queues.runs.add(kind, { kind, runId, ...request }, queues.runOptions(id));
   };
 
@@ -192,6 +194,3 @@ const jobsOf = (runId: string, { manifest, portal, export: order }: RunRequest, 
 };
 
 const idsOf = (...of: Parameters<typeof jobsOf>): string[] => jobsOf(...of).map(jobIdOf);
-
-/** What stands for the request of a run that is not understood: it can only be closed. */
-const lost = { manifestPath: '', why: 'command', only: null, ...plainRequest } as const;

@@ -29,7 +29,6 @@ export const runGate = (redis: Redis, keys: RedisKeys, queues: Queues, runs: Pic
     await queues.runs.add('run', { kind: 'run', runId, ...request }, queues.runOptions(runId));
   };
 
-  /** What holds the gate of each target, and what waits for it. */
   const all = async (): Promise<[Target, Gate][]> => {
     const gates = Object.entries(await redis.hgetall(keys.gates));
     return gates.map(([name, text]) => [targetOfName(name), gateOf(text)]);

@@ -15,7 +15,7 @@ export interface ResolveOptions {
   /** Absolute path of the folder that a server is fetched into (`<folder>/server`). */
   folder: string;
   /** False forbids the download of a server from the archive of the distribution; what was unpacked earlier is still used. */
-  allowFetch: boolean;
+  fetch: boolean;
   env: NodeJS.ProcessEnv;
   log: Log;
   /** Tells the user what a start waits for: the download, or noticeable time. */
@@ -42,7 +42,7 @@ export const resolveBinary = async (options: ResolveOptions): Promise<RedisBinar
 
 /** The programs to try, in their order; goes on where one cannot be used. Notes in `tried` where there is none. */
 async function* candidates(
-  { folder, allowFetch, env, log, report }: ResolveOptions,
+  { folder, fetch: mayFetch, env, log, report }: ResolveOptions,
   tried: string[],
 ): AsyncGenerator<{ path: string; what?: string }> {
   const given = env.REDIS_SERVER_BIN;
@@ -56,7 +56,7 @@ async function* candidates(
     for (const path of paths) yield { path };
   }
   yield { path: join(folder, 'server', 'redis-server'), what: `unpacked earlier in ${folder}` };
-  const obstacle = allowFetch ? await debianObstacle(env) : 'disabled (redis.fetch: false)';
+  const obstacle = mayFetch ? await debianObstacle(env) : 'disabled (redis.fetch: false)';
   if (obstacle !== null) return void tried.push(`fetching one: ${obstacle}`);
   log.info({ folder }, 'no redis-server on this host: fetching one from the Debian archive');
   report?.(`no redis-server on this host: fetching one from the Debian archive into ${folder}, once`);

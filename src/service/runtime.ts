@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { InterruptedError } from '../model/errors.ts';
-import { plainRequest, type RunRequest } from '../model/job.ts';
+import { type RunRequest, runRequest } from '../model/job.ts';
 import type { KnownTarget, Target } from '../model/redis-keys.ts';
 import { openRedis } from '../redis-server/embedded.ts';
 import { EndableRedis } from '../state/redis/connection.ts';
@@ -24,16 +24,7 @@ export class Runtime extends Connections {
   /** Opens Redis and what stands on it; portals and workers are opened when asked for. */
   static async open(options: RuntimeOptions): Promise<Runtime> {
     const { config, log, env, report } = options;
-    const handle = await openRedis({
-      url: config.redis.url,
-      prefix: config.redis.prefix,
-      stateDir: config.stateDir,
-      appendfsync: config.redis.appendfsync,
-      allowFetch: config.redis.fetch,
-      env,
-      log,
-      report,
-    });
+    const handle = await openRedis({ ...config.redis, stateDir: config.stateDir, env, log, report });
     const redis = new EndableRedis({ ...handle.options, maxRetriesPerRequest: null });
     redis.on('error', (error) => log.warn({ err: error.message }, 'the connection to Redis failed'));
     const runtime = new Runtime(options, handle, redis);
@@ -59,7 +50,7 @@ export class Runtime extends Connections {
     // Workers that do not know the portal would take the run and fail it.
     if (!(await this.hasWorkers([portal])) && (await this.hasWorkers())) await this.startWorkers([portal]);
     for (;;) {
-      const { runId, starts } = await this.gate.request({ ...target, ...plainRequest, only: null, ...more, why });
+      const { runId, starts } = await this.gate.request(runRequest({ ...target, ...more, why }));
       if (starts !== 'busy') return { runId, manifest, portal };
       if (!(await this.hasWorkers([portal]))) await this.startWorkers([portal]); // a worker must end the current run
       await sleep(100, undefined, { signal }).catch(() => {

@@ -1,5 +1,5 @@
 // The long-running service: workers, watched folders, schedules.
-import { plainRequest } from '../model/job.ts';
+import { runRequest } from '../model/job.ts';
 import type { KnownTarget } from '../model/redis-keys.ts';
 import { firesBy } from '../model/schedule-times.ts';
 import { type ScheduledTarget, syncSchedules } from '../queue/schedules.ts';
@@ -84,9 +84,8 @@ export const serviceOf = (runtime: Runtime, extra: string[]) => {
 const schedulesOf = (manifest: Manifest): ScheduledTarget[] => {
   const { schedule } = manifest;
   if (!schedule) return [];
-  const rest = { why: 'schedule' as const, only: null, ...plainRequest };
   return portalsOf(manifest).map((portal) => ({
-    request: { ...targetOf({ ...manifest, portal }), ...rest },
+    request: runRequest({ ...targetOf({ ...manifest, portal }), why: 'schedule' }),
     schedule,
   }));
 };

@@ -37,7 +37,7 @@ const modes = values.modes.split(',').map((name): CrashMode => {
 
 const cache = join(import.meta.dirname, '../../node_modules/.cache/sluice-redis');
 const log = createLog({ level: 'warn', destination: process.stderr });
-process.env.REDIS_SERVER_BIN = (await resolveBinary({ folder: cache, allowFetch: true, env: process.env, log })).path;
+process.env.REDIS_SERVER_BIN = (await resolveBinary({ folder: cache, fetch: true, env: process.env, log })).path;
 
 await makeBundle();
 

@@ -23,7 +23,7 @@ const say = (line: string): void => {
 
 const cache = join(import.meta.dirname, '../../node_modules/.cache/sluice-redis');
 const log = createLog({ level: 'warn', destination: process.stderr });
-process.env.REDIS_SERVER_BIN = (await resolveBinary({ folder: cache, allowFetch: true, env: process.env, log })).path;
+process.env.REDIS_SERVER_BIN = (await resolveBinary({ folder: cache, fetch: true, env: process.env, log })).path;
 
 say(`seed ${values.seed}, ${values.datasets} datasets, at least ${values.kills} kills and ${values.minutes} minutes`);
 const figures = await runChaos({

@@ -3,12 +3,12 @@ import { publishCommand } from '../../src/commands/publish.ts';
 import { runNowCommand, type ScheduleRow, schedulesCommand } from '../../src/commands/schedules.ts';
 import { configOf } from '../../src/commands/session.ts';
 import { NotFoundError } from '../../src/model/errors.ts';
-import { plainRequest } from '../../src/model/job.ts';
 import { createLog } from '../../src/model/log.ts';
 import { nextDue, type Schedule } from '../../src/model/schedule-times.ts';
 import { holdTrigger, syncSchedules } from '../../src/queue/schedules.ts';
 import { Runtime } from '../../src/service/runtime.ts';
 import { type CommandPlace, commandPlace } from '../support/command-place.ts';
+import { plainRequest } from '../support/plain-request.ts';
 
 const makePlace = (): CommandPlace => {
   const place = commandPlace({ manifests: ['jobs/*.yaml'] });

@@ -1,7 +1,7 @@
 // Runs of any size, advanced window by window with jobs that end in any order, up to the job that closes them.
 import type { Job } from 'bullmq';
 import { expect, it } from 'vitest';
-import { closeId, plainRequest, type RunRequest } from '../../src/model/job.ts';
+import { closeId, type RunRequest } from '../../src/model/job.ts';
 import { redisKeys } from '../../src/model/redis-keys.ts';
 import { advancerOf } from '../../src/queue/advance.ts';
 import { runGate } from '../../src/queue/gate.ts';
@@ -10,6 +10,7 @@ import { tablesAGroup } from '../../src/state/run-phase.ts';
 import type { DatasetWork } from '../../src/state/run-work.ts';
 import { Runs } from '../../src/state/runs.ts';
 import { cases } from '../support/extent.ts';
+import { plainRequest } from '../support/plain-request.ts';
 import { openTestRedis } from '../support/redis.ts';
 
 const { redis } = openTestRedis();

@@ -1,11 +1,12 @@
 // One run of a manifest per portal at a time; no request is ever lost.
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { plainRequest, type RunRequest } from '../../src/model/job.ts';
+import type { RunRequest } from '../../src/model/job.ts';
 import { redisKeys } from '../../src/model/redis-keys.ts';
 import { newRunId, type RunGate, runGate } from '../../src/queue/gate.ts';
 import { Queues } from '../../src/queue/queues.ts';
 import { Runs } from '../../src/state/runs.ts';
+import { plainRequest } from '../support/plain-request.ts';
 import { startTestRedis, type TestRedis } from '../support/redis.ts';
 
 let server: TestRedis;

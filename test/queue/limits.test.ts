@@ -1,7 +1,6 @@
 // Limits that all workers of one Redis keep together, pauses and schedules.
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { plainRequest } from '../../src/model/job.ts';
 import { createLog } from '../../src/model/log.ts';
 import { redisKeys } from '../../src/model/redis-keys.ts';
 import { nextDue } from '../../src/model/schedule-times.ts';
@@ -10,6 +9,7 @@ import { portalPauses } from '../../src/queue/pause.ts';
 import { Queues } from '../../src/queue/queues.ts';
 import { waitOfRun } from '../../src/queue/run-wait.ts';
 import { holdTrigger, keptSchedules, type ScheduledTarget, syncSchedules } from '../../src/queue/schedules.ts';
+import { plainRequest } from '../support/plain-request.ts';
 import { startTestRedis, type TestRedis } from '../support/redis.ts';
 import { waitUntil } from '../support/wait-until.ts';
 

@@ -1,6 +1,6 @@
 // What a look at the open runs repairs, with runs and queues that were made by hand, and what it leaves alone.
 import { beforeEach, describe, expect, it, vi } from 'vitest';
-import { closeId, itemId, plainRequest, type RunRequest } from '../../src/model/job.ts';
+import { closeId, itemId, type RunRequest } from '../../src/model/job.ts';
 import { createLog } from '../../src/model/log.ts';
 import { redisKeys, targetName } from '../../src/model/redis-keys.ts';
 import { advancerOf } from '../../src/queue/advance.ts';
@@ -10,6 +10,7 @@ import { Queues } from '../../src/queue/queues.ts';
 import { breakSilence, runSweep } from '../../src/queue/run-sweep.ts';
 import type { DatasetWork } from '../../src/state/run-work.ts';
 import { Runs } from '../../src/state/runs.ts';
+import { plainRequest } from '../support/plain-request.ts';
 import { openTestRedis } from '../support/redis.ts';
 
 const { redis } = openTestRedis();

@@ -1,8 +1,8 @@
 // What a run waits for, told while its job changes.
 import { afterAll, expect, it, vi } from 'vitest';
-import { plainRequest } from '../../src/model/job.ts';
 import { Queues } from '../../src/queue/queues.ts';
 import { waitOfRun } from '../../src/queue/run-wait.ts';
+import { plainRequest } from '../support/plain-request.ts';
 import { openTestRedis } from '../support/redis.ts';
 
 const { redis } = openTestRedis();

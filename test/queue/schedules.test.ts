@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { plainRequest } from '../../src/model/job.ts';
 import { keptSchedules, syncSchedules } from '../../src/queue/schedules.ts';
+import { plainRequest } from '../support/plain-request.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { openToy, type Toy } from './support/toy.ts';
 

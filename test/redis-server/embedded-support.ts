@@ -28,7 +28,7 @@ export const embedded = (stateDir: string, more: Partial<RedisOptions> = {}): Re
   prefix: 'sluice',
   stateDir,
   appendfsync: 'everysec',
-  allowFetch: false,
+  fetch: false,
   env: { PATH: process.env.PATH, REDIS_SERVER_BIN: process.env.REDIS_SERVER_BIN },
   log: keptLog().log,
   ...more,

@@ -52,7 +52,7 @@ test.skipIf(!isDebian)(
     mkdirSync(programs);
     const env = { PATH: cleanPath(programs) };
     const folder = join(dir, 'redis');
-    const { path } = await resolveBinary({ folder, allowFetch: true, env, log: keptLog().log });
+    const { path } = await resolveBinary({ folder, fetch: true, env, log: keptLog().log });
     expect(path).toBe(join(folder, 'server', 'redis-server'));
     const root = join(folder, 'server', 'root');
     const { output } = await runTool('ldd', [join(root, 'usr/bin/redis-check-rdb')], { env, timeoutMs: 10_000 });

@@ -26,7 +26,7 @@ const server = (path: string, version: string, name = 'Redis'): string =>
 
 const resolve = (env: NodeJS.ProcessEnv, more: Partial<ResolveOptions> = {}) => {
   const { log, lines } = keptLog();
-  const found = resolveBinary({ folder: emptyFolder(), allowFetch: true, env, log, ...more });
+  const found = resolveBinary({ folder: emptyFolder(), fetch: true, env, log, ...more });
   return { found, lines };
 };
 const refusal = async (found: Promise<unknown>): Promise<RedisMissingError> => {
@@ -68,9 +68,9 @@ describe('the order', () => {
   test('what was unpacked earlier goes after PATH, and is used where fetching is forbidden', async () => {
     const [path, folder] = [emptyFolder(), emptyFolder()];
     const unpacked = server(join(folder, 'server', 'redis-server'), '7.0.15');
-    expect((await resolve({ PATH: path }, { folder, allowFetch: false }).found).path).toBe(unpacked);
+    expect((await resolve({ PATH: path }, { folder, fetch: false }).found).path).toBe(unpacked);
     const onPath = server(join(path, 'redis-server'), '7.0.15');
-    expect((await resolve({ PATH: path }, { folder, allowFetch: false }).found).path).toBe(onPath);
+    expect((await resolve({ PATH: path }, { folder, fetch: false }).found).path).toBe(onPath);
   });
 
   test('a REDIS_SERVER_BIN that cannot be used is passed over with a warning', async () => {
@@ -117,7 +117,7 @@ describe('nothing found', () => {
     const trace = join(path, 'trace');
     script(join(path, 'apt-get'), `: > '${trace}'`);
     script(join(path, 'dpkg'), `: > '${trace}'`);
-    const error = await refusal(resolve({ PATH: path }, { allowFetch: false }).found);
+    const error = await refusal(resolve({ PATH: path }, { fetch: false }).found);
     expect(error.message).toContain('fetching one: disabled');
     expect(existsSync(trace)).toBe(false);
   });

@@ -2,12 +2,13 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { configOf } from '../../src/commands/session.ts';
 import { statusCommand } from '../../src/commands/status.ts';
-import { itemId, plainRequest, type RunRequest } from '../../src/model/job.ts';
+import { itemId, type RunRequest } from '../../src/model/job.ts';
 import { createLog } from '../../src/model/log.ts';
 import { targetName } from '../../src/model/redis-keys.ts';
 import { reportItem } from '../../src/model/report.ts';
 import { Runtime } from '../../src/service/runtime.ts';
 import { commandPlace } from '../support/command-place.ts';
+import { plainRequest } from '../support/plain-request.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
 const closers: (() => Promise<void>)[] = [];
@@ -43,7 +44,7 @@ const reportOf = ({ runtime }: Opened, runId: string) => waitUntil('the report',
 const expectLive = async (opened: Opened, runId: string): Promise<void> => {
   const { reason, items } = await reportOf(opened, runId);
   expect(reason).toBeNull();
-  expect(items.map(({ outcome }) => outcome)).toEqual(['done', 'done']);
+  expect(Array.from(items, ({ outcome }) => outcome)).toEqual(['done', 'done']);
   await waitUntil('the gate', async () => (await opened.runtime.gate.state(target)).current === null);
 };
 

@@ -24,7 +24,7 @@ export const setup = async (): Promise<void> => {
   const log = createLog({ level: 'info', destination: process.stderr });
   try {
     process.env.REDIS_SERVER_BIN = (
-      await resolveBinary({ folder: join(caches, 'sluice-redis'), allowFetch: true, env: process.env, log })
+      await resolveBinary({ folder: join(caches, 'sluice-redis'), fetch: true, env: process.env, log })
     ).path;
   } catch (error) {
     const hint = error instanceof Error && 'hint' in error ? String(error.hint) : '';

@@ -1,13 +1,14 @@
 // The pages over plain HTTP: what they say, what they do, and what nobody gets past them.
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { itemId, plainRequest } from '../../src/model/job.ts';
+import { itemId } from '../../src/model/job.ts';
 import { type LedgerEntry, newEntry } from '../../src/model/ledger-entry.ts';
 import { reportSchema } from '../../src/model/report.ts';
 import { syncSchedules } from '../../src/queue/schedules.ts';
 import { itemPage } from '../../src/web/pages/item.ts';
 import { actLink } from '../../src/web/pages/layout.ts';
 import { webApp } from '../../src/web/server.ts';
+import { plainRequest } from '../support/plain-request.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import {
   type Filled,

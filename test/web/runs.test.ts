@@ -25,7 +25,7 @@ it('requests a run, which is worked as any other', async () => {
   expect(runs).toEqual([{ runId: expect.any(String), manifest: 'city', portal: 'local' }]);
   await web.runtime.startWorkers();
   const report = await waitUntil('the report', () => web.runtime.runs.report(runs[0].runId));
-  expect(report.items.map(({ live }) => live)).toEqual([true, true]);
+  expect(Array.from(report.items, ({ live }) => live)).toEqual([true, true]);
 });
 
 it.each([

@@ -1,12 +1,13 @@
 // The handler that closes runs: what becomes of items that are open, and of dropped files.
 import { expect, it } from 'vitest';
-import { type JobContext, plainRequest } from '../../../src/model/job.ts';
+import type { JobContext } from '../../../src/model/job.ts';
 import { newEntry } from '../../../src/model/ledger-entry.ts';
 import { redisKeys } from '../../../src/model/redis-keys.ts';
 import { type Reason, reportItem, type StoredReport } from '../../../src/model/report.ts';
 import { closeHandler } from '../../../src/pipeline/handlers/close.ts';
 import type { DatasetWork, SettledClaim } from '../../../src/state/run-work.ts';
 import { Runs } from '../../../src/state/runs.ts';
+import { plainRequest } from '../../support/plain-request.ts';
 import { useLedger } from './support/job.ts';
 
 const { redis, ledger } = useLedger();
@@ -130,7 +131,7 @@ it('ends a run of which it does not understand some records', async () => {
   const settled: SettledClaim[] = [];
   const { handler, job, reports } = closing(runs, async (claims) => void settled.push(...claims));
   await handler.run(job('strange'));
-  expect(reports[0]?.items.map(({ key }) => key)).toEqual(['m/d', 'm/d/faulty', 'm/d/live']);
+  expect(Array.from(reports[0]?.items ?? [], ({ key }) => key)).toEqual(['m/d', 'm/d/faulty', 'm/d/live']);
   expect(settled.map(({ claim }) => claim)).toEqual(['faulty', 'live']);
   expect(await runs.phases.phase('strange')).toBe('closed');
 });

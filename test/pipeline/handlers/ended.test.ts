@@ -1,11 +1,12 @@
 // Jobs that come again after their end was written, as after a kill just before the queue learned of it.
 import { expect, it } from 'vitest';
-import { type JobContext, plainRequest, type RunRequest } from '../../../src/model/job.ts';
+import type { JobContext, RunRequest } from '../../../src/model/job.ts';
 import { redisKeys } from '../../../src/model/redis-keys.ts';
 import { datasetHandler } from '../../../src/pipeline/handlers/dataset.ts';
 import type { HandlerDeps } from '../../../src/pipeline/handlers/deps.ts';
 import { proveHandler } from '../../../src/pipeline/handlers/prove.ts';
 import { Runs } from '../../../src/state/runs.ts';
+import { plainRequest } from '../../support/plain-request.ts';
 import { useLedger } from './support/job.ts';
 
 const { redis, ledger } = useLedger();

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { type JobContext, plainRequest, type RunRequest, type TriggerData } from '../../../src/model/job.ts';
+import type { JobContext, RunRequest, TriggerData } from '../../../src/model/job.ts';
 import type { Schedule } from '../../../src/model/schedule-times.ts';
 import { triggerHandler } from '../../../src/pipeline/handlers/trigger.ts';
 import type { TriggerRecord } from '../../../src/state/targets.ts';
+import { plainRequest } from '../../support/plain-request.ts';
 
 const request: RunRequest = {
   manifestPath: '/c.yaml',

@@ -2,12 +2,13 @@
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { Redis } from 'ioredis';
-import { plainRequest, type RunRequest } from '../../../src/model/job.ts';
+import type { RunRequest } from '../../../src/model/job.ts';
 import { redisKeys } from '../../../src/model/redis-keys.ts';
 import type { Reason } from '../../../src/model/report.ts';
 import { Queues } from '../../../src/queue/queues.ts';
 import { Runs } from '../../../src/state/runs.ts';
 import { bundled } from '../../support/bundled.ts';
+import { plainRequest } from '../../support/plain-request.ts';
 import { startNode } from '../../support/run-node.ts';
 import { claimDatabase } from '../../support/shared-redis.ts';
 import { waitUntil } from '../../support/wait-until.ts';

@@ -15,7 +15,7 @@ const handle = await openRedis({
   prefix: 'sluice',
   stateDir,
   appendfsync: 'everysec',
-  allowFetch: true,
+  fetch: true,
   env,
   log,
 });

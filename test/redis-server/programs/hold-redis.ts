@@ -10,7 +10,7 @@ const handle = await openRedis({
   prefix: 'sluice',
   stateDir,
   appendfsync: 'everysec',
-  allowFetch: false,
+  fetch: false,
   env: { PATH: process.env.PATH, REDIS_SERVER_BIN: process.env.REDIS_SERVER_BIN },
   log,
 });

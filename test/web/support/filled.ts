@@ -1,5 +1,5 @@
 // State of a service with something of everything: live and faulty items, runs, a held run, a paused portal, an inbox, work.
-import { itemId, noTrace, plainRequest } from '../../../src/model/job.ts';
+import { itemId, noTrace } from '../../../src/model/job.ts';
 import { uuidOfKey } from '../../../src/model/key.ts';
 import { type LedgerEntry, newEntry } from '../../../src/model/ledger-entry.ts';
 import { targetName } from '../../../src/model/redis-keys.ts';
@@ -15,6 +15,7 @@ import { type LiveVersion, type RowChanges, withFormer } from '../../../src/mode
 import { syncSchedules } from '../../../src/queue/schedules.ts';
 import type { Runtime } from '../../../src/service/runtime.ts';
 import { expectedOf } from '../../../src/state/deadlines.ts';
+import { plainRequest } from '../../support/plain-request.ts';
 
 /** When everything happened, Unix milliseconds. */
 export const noon = Date.UTC(2026, 10, 21, 12);
