@@ -60,7 +60,7 @@ const play = async (runtime: Runtime, folder: string, io: Io): Promise<boolean> 
   const live = await showLive(portal, [...first.items, ...dropped.items], io);
 
   say(io, '\n4. What is not live, and why');
-  const failed = first.items.filter((item) => item.reason !== null);
+  const failed = [...first.items].filter((item) => item.reason !== null);
   for (const item of failed) {
     say(io, `  ${item.key}: ${item.outcome}`);
     if (item.reason) for (const line of reasonLines(item.reason, '    ')) say(io, line);
@@ -71,11 +71,11 @@ const play = async (runtime: Runtime, folder: string, io: Io): Promise<boolean> 
   const before = server?.requests().writes ?? 0;
   const [second] = await publish(runtime, [manifest], {}, io);
   const sent = (server?.requests().writes ?? 0) - before;
-  const unchanged = second?.items.filter((item) => item.outcome === 'unchanged').length ?? 0;
+  const unchanged = [...(second?.items ?? [])].filter((item) => item.outcome === 'unchanged').length;
   say(io, `  ${plural(unchanged, 'item')} unchanged, ${plural(sent, 'write request')} counted at the portal`);
 
   const planted = failed.length === 1 && failed[0]?.outcome === 'quarantined';
-  const fine = planted && live && sent === 0 && !dropped.items.some((item) => !item.live);
+  const fine = planted && live && sent === 0 && dropped.items.values().every((item) => item.live);
   const wrong = 'Something other than the planted fault went wrong; see above.';
   say(io, `\n${fine ? 'Done: everything is live except the faulty table.' : wrong}`);
   return fine;

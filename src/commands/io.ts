@@ -132,7 +132,7 @@ export const exitCodeOfCode = (code: ErrorCode): number => {
 /** Exit code for reports: the first of bug, usage, held, some failed that applies. */
 export const exitCodeOfReports = (reports: StoredReport[]): number => {
   const whole = new Set(reports.map(({ reason }) => reason?.code));
-  const items = reports.flatMap((report) => report.items.map(({ reason }) => reason?.code));
+  const items = reports.flatMap((report) => Array.from(report.items, ({ reason }) => reason?.code));
   const codes = [...whole, ...items].filter((code) => code !== undefined);
   if (codes.includes('bug')) return exitCodes.bug;
   if ([...whole].some((code) => code && usageCodes.has(code))) return exitCodes.usage;

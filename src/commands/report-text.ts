@@ -17,7 +17,7 @@ const listedWhole = 40;
 export const reportLines = (report: StoredReport, isWhole = false): string[] => {
   const { runId, items, reason, remarks = [] } = report;
   const isOff = (item: ReportItem): boolean => item.reason !== null || item.warnings.length > 0;
-  const listed = items.length <= listedWhole ? [...items] : items.filter(isOff);
+  const listed = items.length <= listedWhole ? [...items] : items.values().filter(isOff).toArray();
   const fine = countText(items.length - listed.length);
   const where = `\`sluice report ${runId}\` lists them`;
   return lines(
@@ -28,7 +28,7 @@ export const reportLines = (report: StoredReport, isWhole = false): string[] => 
       : causeLines(listed, itemLines, { indent: '  ', where }),
     listed.length < items.length &&
       (listed.length === 0 ? `  (all ${plural(items.length, 'item')} are fine)` : `  (${fine} more are fine)`),
-    items.some((item) => item.reason === null && standOf(item) === 'draft') &&
+    items.values().some((item) => item.reason === null && standOf(item) === 'draft') &&
       '  a draft is on the portal, but visitors do not see it: `published: false` in the manifest keeps it so',
     remarks.map((remark) => `  note: ${remark}`),
   );
@@ -97,8 +97,8 @@ export const closingLines = async (runtime: Runtime, report: StoredReport): Prom
   const { portal, items } = report;
   const { entries } = await runtime.ledger.exceptions(report);
   const leftBehind = [...entries.values()].filter(isLeftBehind).map(({ key }) => key);
-  const drafts = items.filter((item) => standOf(item) === 'draft').length;
-  const live = items.filter(({ kind, live, url }) => kind === 'dataset' && live && url !== null);
+  const drafts = [...items.values().filter((item) => standOf(item) === 'draft')].length;
+  const live = [...items.values().filter(({ kind, live, url }) => kind === 'dataset' && live && url !== null)];
   const count = `live: ${plural(live.length, 'dataset')}`;
   // An embedded portal of this process, and its addresses with it.
   const endsNow = runtime.portals.supervisor(portal)?.server != null;

@@ -155,10 +155,9 @@ export class ServiceLines {
     const { portal, reason, items } = report;
     const name = targetName(report);
     if (this.#isNews(name, reason) && reason) this.#fail(name, reason, outcomeOf(reason));
-    const news = items.filter((item) => {
-      const isNew = this.#isNews(`${portal} ${item.key}`, item.reason);
-      return isNew || (item.reason === null && item.actions.length > 0);
-    });
+    const isNew = (item: ReportItem): boolean =>
+      this.#isNews(`${portal} ${item.key}`, item.reason) || (item.reason === null && item.actions.length > 0);
+    const news = items.values().filter(isNew).toArray();
     if (news.length <= listedItems) for (const item of news) this.#item(item);
     else this.#many(name, news);
   }

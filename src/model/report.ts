@@ -140,10 +140,7 @@ export type Report = z.infer<typeof reportSchema>;
 /** Items of a report, by key; a list of them, or one that parses each as it is read. */
 export interface ReportItems extends Iterable<ReportItem> {
   readonly length: number;
-  map<T>(of: (item: ReportItem) => T): T[];
-  filter(keep: (item: ReportItem) => boolean): ReportItem[];
-  find(is: (item: ReportItem) => boolean): ReportItem | undefined;
-  some(is: (item: ReportItem) => boolean): boolean;
+  values(): IteratorObject<ReportItem>;
 }
 
 /** A report whose items need not be in memory. */

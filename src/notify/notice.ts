@@ -174,7 +174,7 @@ const faultsOf = ({ reason: ofRun, items }: StoredReport) => {
 
 const remaining = (known: Incident['open'], report: StoredReport, isWhole: boolean): Incident['open'] => {
   if (isWhole && report.reason === null) return {};
-  const named = new Set(report.items.map(({ key }) => key));
+  const named = new Set(report.items.values().map(({ key }) => key));
   // A run that was planned shows that the target as a whole works, even if it was limited.
   const gone = (key: string): boolean => named.has(key) || (key === '' && report.reason === null);
   return Object.fromEntries(Object.entries(known).filter(([key]) => !gone(key)));

@@ -101,7 +101,7 @@ const keysOfRun = async (runtime: Runtime, runId: string): Promise<TargetKeys<st
   const target = (await runtime.ledger.targets()).find(isOfRun);
   if (!report || !target)
     throw new NotFoundError(`no finished run "${runId}" is known`, { hint: '`sluice runs` lists the last runs' });
-  const keys = report.items.filter((item) => item.reason !== null).map((item) => item.key);
+  const keys = [...report.items.values().flatMap(({ key, reason }) => (reason === null ? [] : [key]))];
   if (keys.length > 0) return [{ target, keys }];
   return report.reason ? [{ target, keys: null }] : []; // it failed as a whole
 };

@@ -32,7 +32,7 @@ export const expectationsOf = (target: Target, everyMs: number | undefined): Exp
 /** What a closed run shows to have happened: something new of the target and of its datasets. */
 export const newsIn = (report: StoredReport): string[] => {
   const isBusy = newActions.some((action) => report.counts.actions[action]);
-  const fresh = isBusy ? report.items.filter(isNew) : [];
+  const fresh = isBusy ? report.items.values().filter(isNew).toArray() : [];
   const datasets = new Set(fresh.map(({ key, kind }) => (kind === 'dataset' ? key : parentKey(key))));
   return [
     ...(fresh.length > 0 ? [expectedOf.news(report)] : []),

@@ -30,24 +30,12 @@ class ItemLines implements ReportItems {
     return this.lines.length;
   }
 
-  *[Symbol.iterator](): Iterator<ReportItem> {
-    for (const line of this.lines) yield reportItemSchema.parse(JSON.parse(line));
+  values(): IteratorObject<ReportItem> {
+    return Iterator.from(this.lines).map((line) => reportItemSchema.parse(JSON.parse(line)));
   }
 
-  map<T>(of: (item: ReportItem) => T): T[] {
-    return Iterator.from(this).map(of).toArray();
-  }
-
-  filter(keep: (item: ReportItem) => boolean): ReportItem[] {
-    return Iterator.from(this).filter(keep).toArray();
-  }
-
-  find(is: (item: ReportItem) => boolean): ReportItem | undefined {
-    return Iterator.from(this).find(is);
-  }
-
-  some(is: (item: ReportItem) => boolean): boolean {
-    return Iterator.from(this).some(is);
+  [Symbol.iterator](): Iterator<ReportItem> {
+    return this.values();
   }
 
   toJSON(): ReportItem[] {
@@ -55,15 +43,13 @@ class ItemLines implements ReportItems {
   }
 }
 
-export const lineOf = (item: ReportItem): string => JSON.stringify(item);
-
 /** Gathers the items of a report; of two of one key the later one counts. */
 export class ReportBuilder {
   readonly #lines = new Map<string, string>();
   readonly counts: Report['counts'] = { dataset: {}, resource: {}, actions: {} };
 
   add(item: ReportItem): void {
-    this.#set(item, lineOf(item));
+    this.#set(item, JSON.stringify(item));
   }
 
   addLine(line: string): void {
@@ -88,7 +74,7 @@ export class ReportBuilder {
 }
 
 export const packReport = ({ items, ...head }: StoredReport): Promise<Buffer> => {
-  const lines = items instanceof ItemLines ? items.lines : items.map(lineOf);
+  const lines = items instanceof ItemLines ? items.lines : Array.from(items, (item) => JSON.stringify(item));
   const pieces = function* (): Generator<string> {
     yield JSON.stringify(head);
     for (let at = 0; at < lines.length; at += linesAtOnce) yield `\n${lines.slice(at, at + linesAtOnce).join('\n')}`;

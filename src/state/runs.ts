@@ -19,7 +19,6 @@ import {
 } from '../model/report.ts';
 import { fieldsOf, plainWriter, storedAs } from './redis/fields.ts';
 import {
-  lineOf,
   packReport,
   ReportBuilder,
   type RunSummary,
@@ -45,17 +44,6 @@ import { lastRunOf, lastRuns } from './targets.ts';
 
 /** Dropped files of a run: those whose end is known, and ids by the key of the resource that decides. */
 export type RunDrops = { claims: SettledClaim[]; dropped: Map<string, string> };
-
-export interface RunProgress {
-  state: 'queued' | 'running' | 'done';
-  startedAt: number | null;
-  /** Items with a job of their own. */
-  total: number;
-  done: number;
-  /** Those of `done` whose tables are sent and still to be verified. */
-  unproven: number;
-  failed: number;
-}
 
 /** An item of a run: what was done to it so far, and how it ended; null while it has not. */
 export type ItemState = { begun: Begun; ended: ReportItem | null };
@@ -176,7 +164,7 @@ export class Runs {
     const { key, outcome, kind } = item;
     const isFailed = outcome === 'failed' || outcome === 'quarantined';
     await this.#writer.writeLater([
-      { hash: keys.runLines(runId), field: key, value: lineOf(item) },
+      { hash: keys.runLines(runId), field: key, value: JSON.stringify(item) },
       { hash: keys.runBegun(runId), field: key, value: null },
       { hash: keys.runFailures(runId), field: key, value: isFailed ? outcome : null },
       { hash: keys.run(runId), field: 'advancedAt', value: String(Date.now()) },
@@ -213,7 +201,7 @@ export class Runs {
     return builder;
   }
 
-  async progress(runId: string): Promise<RunProgress> {
+  async progress(runId: string) {
     const keys = this.#keys;
     const [[startedAt, total, settled, doneAtEnd, failedAtEnd], isDone, lines, unproven, failures] = await Promise.all([
       this.#redis.hmget(keys.run(runId), 'startedAt', 'total', 'settled', 'done', 'failed'),
@@ -224,11 +212,14 @@ export class Runs {
     ]);
     // While a plan is made, the lines are those of unchanged items.
     const done = Number(doneAtEnd ?? (total ? Math.max(0, lines - Number(settled) + unproven) : 0));
+    const begun = startedAt ? ('running' as const) : ('queued' as const);
     return {
-      state: isDone ? 'done' : startedAt ? 'running' : 'queued',
+      state: isDone ? ('done' as const) : begun,
       startedAt: startedAt ? Number(startedAt) : null,
+      /** Items with a job of their own. */
       total: Math.max(Number(total ?? 0), done),
       done,
+      /** Those of `done` whose tables are sent and still to be verified. */
       unproven,
       failed: Number(failedAtEnd ?? failures),
     };

@@ -87,7 +87,7 @@ it('items that need no job are reported, and are no progress', async () => {
   expect(await plan.end([])).toEqual({ datasets: 1, resources: 0, settled: 3 });
   expect(await runs().progress('still')).toMatchObject({ total: 1, done: 0 });
   const { items, counts } = (await runs().reported('still')).end(report('still'));
-  expect(items.map(({ key }) => key)).toEqual(['city/four', 'city/one', 'city/two']);
+  expect(Array.from(items, ({ key }) => key)).toEqual(['city/four', 'city/one', 'city/two']);
   expect(counts.dataset).toEqual({ unchanged: 2, held: 1 });
   await runs().close({ ...report('still'), items, counts });
   expect((await runs().summary('still'))?.fates).toEqual({ unchanged: 2, held: 1 });
@@ -154,7 +154,7 @@ describe('a run', () => {
     expect(await runs().phases.isOpen('r1', 'city/one')).toBe(false);
     expect((await runs().failures('r1', 5)).map(({ key }) => key)).toEqual(['city/one/a']);
     const { items } = (await runs().reported('r1')).end(report('r1'));
-    expect(items.map(({ key }) => key)).toEqual(['city/one', 'city/one/a', 'city/two']);
+    expect(Array.from(items, ({ key }) => key)).toEqual(['city/one', 'city/one/a', 'city/two']);
     expect(await runs().progress('r1')).toMatchObject({ total: 2, done: 2, failed: 1 });
     // A resource that got a job after all: never more done than there are.
     await runs().end('r1', item('city/one/b', 'done'));

@@ -105,12 +105,8 @@ const endItems = async (deps: CloseDeps, job: JobContext<'close'>, key: string, 
     const { actions, attempts, ms } = begun;
     const entry = failedEntry(await knownEntry(deps, job.data, each), reason, { runId, actions });
     await deps.ledger.put(portal, entry);
-    await deps.runs.end(runId, {
-      ...itemOfEntry(entry, { outcome: outcomeOf(reason), reason }),
-      actions,
-      attempts,
-      ms,
-    });
+    const item = itemOfEntry(entry, { outcome: outcomeOf(reason), reason });
+    await deps.runs.end(runId, { ...item, actions, attempts, ms });
   }
 };
 
