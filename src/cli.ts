@@ -4,7 +4,7 @@ import { setFlagsFromString } from 'node:v8';
 import { hasColours } from './commands/colour.ts';
 import { boundProcess, type Io, warn, workingFolder } from './commands/io.ts';
 import { runProgram } from './commands/program.ts';
-import { TerminalLine } from './commands/terminal-line.ts';
+import { terminalLine } from './commands/terminal-line.ts';
 import { keepCompiled } from './util/installation.ts';
 
 // For a service that runs for weeks beside others: collect garbage once the heap has grown by half. (The size of the
@@ -24,7 +24,7 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 const words = process.argv.slice(2);
 const isJson = words.includes('--json');
 const colours = { stdout: !isJson && hasColours(process.stdout), stderr: hasColours(process.stderr) };
-const line = process.stdout.isTTY && process.stderr.isTTY ? new TerminalLine(process.stderr, colours.stderr) : null;
+const line = process.stdout.isTTY && process.stderr.isTTY ? terminalLine(process.stderr, colours.stderr) : null;
 const io: Io = {
   stdin: process.stdin,
   stdout: line?.above(process.stdout) ?? process.stdout,

@@ -20,7 +20,7 @@ import {
   settingsFiles,
 } from './init-files.ts';
 import { type CommonOptions, exitCodes, type Io, print, say, unwritable } from './io.ts';
-import { canPrompt, Prompt } from './prompt.ts';
+import { canPrompt, openPrompt, type Prompt } from './prompt.ts';
 import { oneOffLog } from './session.ts';
 import { lines, shellWord } from './text.ts';
 
@@ -97,7 +97,7 @@ const choosePortal = async (options: InitOptions, io: Io): Promise<ChosenPortal>
   const username = options.username ?? (options.url ? io.env.SLUICE_USERNAME : undefined);
   const given = { url: options.url, username, password: await passwordGiven(options, io) };
   if (options.yes || !canPrompt(io)) return chosen(given);
-  using prompt = new Prompt(io);
+  using prompt = openPrompt(io);
   const url = given.url ?? (await promptUrl(prompt, io));
   if (url === '') return chosen({ ...given, url });
   return chosen({
@@ -171,7 +171,7 @@ const probeUntilLogin = async (
     if (refused?.code !== 'portal-login' || options.yes || !canPrompt(io) || asked === 3) return probe;
     say(io, `  ${refused.message}`);
     try {
-      using prompt = new Prompt(io);
+      using prompt = openPrompt(io);
       const username = await prompt.line('User name on the portal', chosen.username ?? '');
       chosen = { ...chosen, username, password: await prompt.secret('Password') };
     } catch (error) {

@@ -78,7 +78,7 @@ const serve = async (
   io.line?.clear();
   // A log for programs, or on a terminal lines for people.
   const { level } = config.log;
-  const lines = io.terminal && !options.verbose ? new ServiceLines(io) : null;
+  const lines = io.terminal && !options.verbose ? serviceLines(io) : null;
   const log = lines
     ? createLog({ level: level === 'silent' ? level : 'info', destination: lines.log })
     : createLog({ level, pretty: io.terminal, destination: io.stdout });
@@ -130,89 +130,83 @@ const listedItems = 20;
 /** How soon the same warning is not said again, milliseconds. */
 const sameMs = 60_000;
 
-/** What lines say of a line of the log. */
 type LogLine = Record<'level' | 'msg', string> &
   Partial<Record<'action' | 'portal' | 'manifest' | 'key' | 'path', string>> &
   Partial<Record<'reason' | 'err', string | { message: string }>>;
 
-export class ServiceLines {
-  readonly #io: Io;
+export const serviceLines = (io: Io) => {
   /** When a warning was said last, Unix milliseconds. */
-  readonly #warned = new BoundedMap<string, number>(1000);
+  const warned = new BoundedMap<string, number>(1000);
   /** The last reported failure of each key, while it lasts. */
-  readonly #reported = new Map<string, string>();
+  const reported = new Map<string, string>();
 
-  constructor(io: Io) {
-    this.#io = io;
-  }
-
-  say(text: string): void {
-    say(this.#io, `${new Date().toTimeString().slice(0, 8)}  ${text}`);
-  }
+  const tell = (text: string): void => say(io, `${new Date().toTimeString().slice(0, 8)}  ${text}`);
 
   /** Reports what a run did; a failure is reported once until the item recovers or fails for another reason. */
-  closed(report: StoredReport): void {
+  const closed = (report: StoredReport): void => {
     const { portal, reason, items } = report;
     const name = targetName(report);
-    if (this.#isNews(name, reason) && reason) this.#fail(name, reason, outcomeOf(reason));
+    if (isNews(name, reason) && reason) fail(name, reason, outcomeOf(reason));
     const isNew = (item: ReportItem): boolean =>
-      this.#isNews(`${portal} ${item.key}`, item.reason) || (item.reason === null && item.actions.length > 0);
+      isNews(`${portal} ${item.key}`, item.reason) || (item.reason === null && item.actions.length > 0);
     const news = items.values().filter(isNew).toArray();
-    if (news.length <= listedItems) for (const item of news) this.#item(item);
-    else this.#many(name, news);
-  }
+    if (news.length <= listedItems) for (const item of news) tellItem(item);
+    else tellMany(name, news);
+  };
 
-  #isNews(name: string, reason: StoredReport['reason']): boolean {
+  const isNews = (name: string, reason: StoredReport['reason']): boolean => {
     const sign = reason && `${reason.code} ${reason.message}`;
-    const before = this.#reported.get(name);
-    if (sign === null) this.#reported.delete(name);
-    else this.#reported.set(name, sign);
+    const before = reported.get(name);
+    if (sign === null) reported.delete(name);
+    else reported.set(name, sign);
     return sign !== null && sign !== before;
-  }
+  };
 
-  #item(item: ReportItem): void {
+  const tellItem = (item: ReportItem): void => {
     const rows = item.rows === null ? '' : `, ${plural(item.rows, 'row')}`;
     const fate = fateText(item);
-    if (item.reason) this.#fail(item.key, item.reason, fate);
-    else this.say(`${item.key}  ${fate}${item.live ? ', live' : ''}${rows}`);
-  }
+    if (item.reason) fail(item.key, item.reason, fate);
+    else tell(`${item.key}  ${fate}${item.live ? ', live' : ''}${rows}`);
+  };
 
-  #fail(name: string, reason: Reason, fate: string): void {
+  const fail = (name: string, reason: Reason, fate: string): void => {
     const [first = ''] = reasonText(reason).split('\n');
-    this.say(`${name}  ${first.startsWith(fate) ? first : `${fate}: ${first}`}`);
-    for (const hint of [reason.hint, dropAgain(reason)]) if (hint) say(this.#io, `            -> ${hint}`);
-  }
+    tell(`${name}  ${first.startsWith(fate) ? first : `${fate}: ${first}`}`);
+    for (const hint of [reason.hint, dropAgain(reason)]) if (hint) say(io, `            -> ${hint}`);
+  };
 
-  #many(name: string, news: ReportItem[]): void {
+  const tellMany = (name: string, news: ReportItem[]): void => {
     const fates = [...Map.groupBy(news, fateOf)].map(([fate, of]) => `${of.length.toLocaleString('en')} ${fate}`);
-    this.say(`${name}  ${fates.join(', ')}`);
+    tell(`${name}  ${fates.join(', ')}`);
     for (const { reason, count, items } of causesOf(news, 3)) {
       const rest = count > items.length ? ', …' : '';
-      this.say(`  ${plural(count, 'item')} with ${reason.code}: ${items.map(({ key }) => key).join(', ')}${rest}`);
+      tell(`  ${plural(count, 'item')} with ${reason.code}: ${items.map(({ key }) => key).join(', ')}${rest}`);
     }
-  }
+  };
 
   /** Destination of a log: warnings become lines, except failures of items, which their run reports; so does a recovery. */
-  get log(): Writable {
-    return new Writable({
-      decodeStrings: false,
-      write: (line: string, _encoding, done) => {
-        // As our own log wrote it; most of it are steps.
-        if (!line.startsWith('{"level":"info"') || line.includes('"action":"resume"')) this.#warn(JSON.parse(line));
-        done();
-      },
-    });
-  }
+  const log = new Writable({
+    decodeStrings: false,
+    write: (line: string, _encoding, done) => {
+      // As our own log wrote it; most of it are steps.
+      if (!line.startsWith('{"level":"info"') || line.includes('"action":"resume"')) warn(JSON.parse(line));
+      done();
+    },
+  });
 
   /** Says a warning with what it is about and its cause; the same about another item, or soon afterwards, is no news. */
-  #warn({ level, msg, action, portal, manifest, key, path, reason, err }: LogLine): void {
+  const warn = ({ level, msg, action, portal, manifest, key, path, reason, err }: LogLine): void => {
     if (action === 'give-up') return;
     const cause = [reason, err].map((each) => (typeof each === 'object' ? each.message : each)).find(Boolean);
     const about = [portal && `portal ${portal}`, key ? null : manifest, path].filter(Boolean);
     const text = `${[...about, msg].join(': ')}${cause ? `: ${cause.split('\n', 1)[0]}` : ''}`;
     const now = Date.now();
-    if (now - (this.#warned.get(text) ?? 0) < sameMs) return;
-    this.#warned.set(text, now);
-    this.say(`${level === 'info' ? '' : `${level}: `}${key ? `${key}: ` : ''}${text}`);
-  }
-}
+    if (now - (warned.get(text) ?? 0) < sameMs) return;
+    warned.set(text, now);
+    tell(`${level === 'info' ? '' : `${level}: `}${key ? `${key}: ` : ''}${text}`);
+  };
+
+  return { say: tell, closed, log };
+};
+
+export type ServiceLines = ReturnType<typeof serviceLines>;

@@ -10,56 +10,49 @@ type Terminal = Writable & { columns?: number; rows?: number };
 const [usualColumns, usualRows] = [80, 24];
 
 /** Lines that are rewritten in place. */
-export class TerminalLine {
-  readonly #terminal: Terminal;
-  readonly #hasColours: boolean;
+export const terminalLine = (terminal: Terminal, hasColours = false) => {
   /** Cells of each line that is shown. */
-  #cells: number[] = [];
-
-  constructor(terminal: Terminal, hasColours = false) {
-    this.#terminal = terminal;
-    this.#hasColours = hasColours;
-  }
+  let cells: number[] = [];
 
   /** Shows texts, a line each, instead of those before, cut to the width and the height that the terminal has now. */
-  show(...texts: string[]): void {
-    const most = Math.max(2, (this.#terminal.rows || usualRows) - 1);
+  const show = (...texts: string[]): void => {
+    const most = Math.max(2, (terminal.rows || usualRows) - 1);
     const rest = texts.length - most + 1;
     const fitting = rest > 1 ? [...texts.slice(0, most - 1), `… ${plural(rest, 'more line')}`] : texts;
     // The last column stays free: some terminals wrap once it is written to.
-    const lines = fitting.map((text) => cutToCells(printable(text).replaceAll(/\s/g, ' '), this.#columns - 1));
-    this.#terminal.write(`${this.#erasure()}${(this.#hasColours ? lines.map(coloured) : lines).join('\r\n')}`);
-    this.#cells = lines.map(cellsOf);
-  }
+    const lines = fitting.map((text) => cutToCells(printable(text).replaceAll(/\s/g, ' '), columns() - 1));
+    terminal.write(`${erasure()}${(hasColours ? lines.map(coloured) : lines).join('\r\n')}`);
+    cells = lines.map(cellsOf);
+  };
 
-  clear(): void {
-    if (this.#cells.length > 0) this.#terminal.write(this.#erasure());
-    this.#cells = [];
-  }
+  const clear = (): void => {
+    if (cells.length > 0) terminal.write(erasure());
+    cells = [];
+  };
 
   /** A stream to the same terminal whose output is above the lines; the next {@link show} brings them back. */
-  above(stream: Writable): Writable {
-    return new Writable({
+  const above = (stream: Writable): Writable =>
+    new Writable({
       decodeStrings: false,
       write: (chunk, encoding, done) => {
-        this.clear();
+        clear();
         stream.write(chunk, encoding);
         done();
       },
     });
-  }
 
-  get #columns(): number {
-    return Math.max(2, this.#terminal.columns || usualColumns);
-  }
+  const columns = (): number => Math.max(2, terminal.columns || usualColumns);
 
   /** A terminal that became narrower has wrapped each line into several. */
-  #erasure(): string {
-    const rows = this.#cells.reduce((sum, cells) => sum + Math.max(1, Math.ceil(cells / this.#columns)), 0);
-    const above = Math.max(0, rows - 1);
-    return `${above > 0 ? `\x1b[${above}A` : ''}\r\x1b[J`;
-  }
-}
+  const erasure = (): string => {
+    const rows = cells.reduce((sum, each) => sum + Math.max(1, Math.ceil(each / columns())), 0);
+    return `${rows > 1 ? `\x1b[${rows - 1}A` : ''}\r\x1b[J`;
+  };
+
+  return { show, clear, above };
+};
+
+export type TerminalLine = ReturnType<typeof terminalLine>;
 
 const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' });
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { coloured } from '../../src/commands/colour.ts';
-import { TerminalLine } from '../../src/commands/terminal-line.ts';
+import { terminalLine } from '../../src/commands/terminal-line.ts';
 import { bundled } from '../support/bundled.ts';
 import { root } from '../support/pages.ts';
 import { tempDir } from '../support/temp-dir.ts';
@@ -38,7 +38,7 @@ describe('a line', () => {
 
   it('keeps its width on the last lines of a terminal', () => {
     const terminal = Object.assign(new PassThrough({ encoding: 'utf8' }), { columns: 20 });
-    const line = new TerminalLine(terminal, true);
+    const line = terminalLine(terminal, true);
     line.show('city@local: 1/3 items, 1 failed and more');
     line.show('city@local: 3 live');
     const written: string = terminal.read();

@@ -1,5 +1,5 @@
 import { beforeEach, expect, it } from 'vitest';
-import { ServiceLines, startCommand } from '../../src/commands/start.ts';
+import { type ServiceLines, serviceLines, startCommand } from '../../src/commands/start.ts';
 import { createLog } from '../../src/model/log.ts';
 import type { Reason, Report, ReportItem } from '../../src/model/report.ts';
 import { type CommandIo, commandIo } from '../support/command-io.ts';
@@ -11,7 +11,7 @@ let shown: CommandIo;
 let lines: ServiceLines;
 beforeEach(() => {
   shown = commandIo(tempDir());
-  lines = new ServiceLines(shown.io);
+  lines = serviceLines(shown.io);
 });
 
 const item = (key: string, more: Partial<ReportItem> = {}): ReportItem => ({

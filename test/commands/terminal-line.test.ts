@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { cellsOf, cutToCells, TerminalLine } from '../../src/commands/terminal-line.ts';
+import { cellsOf, cutToCells, type TerminalLine, terminalLine } from '../../src/commands/terminal-line.ts';
 
 /** Between a control sequence and the next character. */
 const sequences = new RegExp(`(${String.fromCharCode(27)}\\[\\d*[AJ])|`, 'u');
@@ -58,7 +58,7 @@ let screen: Screen;
 let line: TerminalLine;
 beforeEach(() => {
   screen = new Screen();
-  line = new TerminalLine(screen.stream);
+  line = terminalLine(screen.stream);
 });
 
 describe('the last line of a terminal', () => {
@@ -73,7 +73,7 @@ describe('the last line of a terminal', () => {
 
   it('is shown as on 80 columns and 24 rows where the terminal says that it has none', () => {
     const terminal = Object.assign(new PassThrough({ encoding: 'utf8' }), { columns: 0, rows: 0 });
-    new TerminalLine(terminal).show('1/3 items', '2/3 items', '3/3 items');
+    terminalLine(terminal).show('1/3 items', '2/3 items', '3/3 items');
     expect(terminal.read()).toContain('1/3 items\r\n2/3 items\r\n3/3 items');
   });
 

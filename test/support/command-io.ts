@@ -1,7 +1,7 @@
 // What a command under test may touch: captured output, an environment and a folder of its own.
 import { PassThrough } from 'node:stream';
 import type { Io } from '../../src/commands/io.ts';
-import { TerminalLine } from '../../src/commands/terminal-line.ts';
+import { terminalLine } from '../../src/commands/terminal-line.ts';
 import { withoutSlowness } from './sluice-process.ts';
 
 /** An {@link Io} whose output can be read. */
@@ -22,7 +22,7 @@ export const commandIo = (cwd: string, options: { env?: NodeJS.ProcessEnv; termi
   const [input, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
   if (terminal) Object.assign(input, { isTTY: true, setRawMode: () => input });
   const [written, warned] = [collect(stdout), collect(stderr)];
-  const line = terminal ? new TerminalLine(stderr) : null;
+  const line = terminal ? terminalLine(stderr) : null;
   const controller = new AbortController();
   const force = new AbortController().signal;
   const io: Io = {
