@@ -89,10 +89,16 @@ export const sendEmail = async (
   const { createTransport } = await import('nodemailer'); // large, and only for those who want e-mail
   const isHere = /^(?:localhost|127\.\d+\.\d+\.\d+|::1)$/.test(host);
   const transport = createTransport({
-    ...{ host, port, secure, disableFileAccess: true, disableUrlAccess: true },
+    host,
+    port,
+    secure,
+    disableFileAccess: true,
+    disableUrlAccess: true,
     requireTLS: !secure && username !== null && !isHere,
     ...(username === null ? {} : { auth: { user: username, pass: password ?? '' } }),
-    ...{ connectionTimeout: connectMs, greetingTimeout: connectMs, socketTimeout: silenceMs },
+    connectionTimeout: connectMs,
+    greetingTimeout: connectMs,
+    socketTimeout: silenceMs,
   });
   // The same id for every repeat, so that mail programs show it once.
   const ids = { messageId: `<${notice.id}@sluice.invalid>`, headers: { 'auto-submitted': 'auto-generated' } };

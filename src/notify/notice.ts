@@ -1,6 +1,6 @@
 // Notices: events, their wording, and which of them form one incident.
 import { z } from 'zod';
-import { type ErrorCode, errorCodes } from '../model/errors.ts';
+import { type ErrorCode, errorCodes, placeText } from '../model/errors.ts';
 import { targetName } from '../model/redis-keys.ts';
 import { dropAgain, type Reason, type StoredReport } from '../model/report.ts';
 import { countsText, type RowChanges, rowCountsSchema } from '../model/table-history.ts';
@@ -62,8 +62,12 @@ export const noticeSchema = z.object({
 export type Notice = z.infer<typeof noticeSchema>;
 
 /** A notice about no portal, manifest, run or item but those that are given. */
-const noticeOf = (known: Partial<Notice> & Pick<Notice, 'id' | 'event' | 'at' | 'summary'>): Notice => ({
-  ...{ portal: null, manifest: null, runId: null, items: [], more: 0 },
+export const noticeOf = (known: Partial<Notice> & Pick<Notice, 'id' | 'event' | 'at' | 'summary'>): Notice => ({
+  portal: null,
+  manifest: null,
+  runId: null,
+  items: [],
+  more: 0,
   ...known,
 });
 
@@ -84,7 +88,7 @@ export const noticeText = (notice: Notice): { subject: string; text: string } =>
   const ofPortal = portal === null ? 'the state' : `portal ${portal}`;
   const whole = runId === null ? ofPortal : 'the run';
   const listed = items.flatMap(({ key, code, meaning, hint, line, column, rows }) => {
-    const place = line === undefined ? '' : `, line ${line}${column === undefined ? '' : `, column ${column}`}`;
+    const place = line === undefined ? '' : `, ${placeText({ line, column })}`;
     const head = [
       `- ${key === '' ? whole : key}: ${code}${place}`,
       `  ${meaning}`,

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { hostname } from 'node:os';
 import type { KnownTarget } from '../model/redis-keys.ts';
-import { listedItems, type Notice, type NoticeItem } from '../notify/notice.ts';
+import { listedItems, type Notice, type NoticeItem, noticeOf } from '../notify/notice.ts';
 import type { Notifier } from '../notify/notifier.ts';
 import { loadManifest } from '../sources/manifest/load.ts';
 import { type Deadline, expectedOf } from '../state/deadlines.ts';
@@ -40,7 +40,7 @@ export const silenceWatch = (parts: SilenceWatchParts) => {
   const report = async (event: OverdueEvent, group: Deadline[], targets: KnownTarget[]): Promise<void> => {
     const isLate = event === 'overdue';
     const items = isLate ? (await inWords(parts, group.slice(0, listedItems))).map(itemOf) : [];
-    const notice = noticeOf(event, group, { items, at: new Date(now()) });
+    const notice = overdueNotice(event, group, { items, at: new Date(now()) });
     const { manifest, portal, summary } = notice;
     const path = targets.find((target) => target.manifest === manifest && (portal ?? target.portal) === target.portal);
     const own = path && (await loadManifest(path.manifestPath).catch(() => null)); // its recipients, if it can be read
@@ -107,7 +107,11 @@ const isGone = async (ledger: Connections['ledger'], member: string, targets: Kn
 type OverdueEvent = 'overdue' | 'overdue-ended';
 
 /** Its id follows from what it reports: after a kill, or from two processes, it is the same notice. */
-const noticeOf = (event: OverdueEvent, group: Deadline[], { items, at }: { items: NoticeItem[]; at: Date }): Notice => {
+const overdueNotice = (
+  event: OverdueEvent,
+  group: Deadline[],
+  { items, at: now }: { items: NoticeItem[]; at: Date },
+): Notice => {
   const [first = { member: '', at: 0 }] = group;
   const { name, manifest, portal } = expectedIn(first.member);
   const isLate = event === 'overdue';
@@ -115,11 +119,9 @@ const noticeOf = (event: OverdueEvent, group: Deadline[], { items, at }: { items
   const ended = `no longer overdue: ${all}, since ${new Date(first.at).toISOString()}`;
   const begun = group.length === 1 ? `overdue: ${items[0]?.meaning}` : `${group.length} overdue: ${name} and others`;
   const hash = createHash('sha256').update(JSON.stringify(group)).digest('hex').slice(0, 24);
-  return {
-    ...{ id: `${event}.${hash}`, event, at: at.toISOString(), runId: null, manifest, portal, items },
-    summary: isLate ? begun : ended,
-    more: isLate ? group.length - items.length : 0,
-  };
+  const [summary, more] = isLate ? [begun, group.length - items.length] : [ended, 0];
+  const at = now.toISOString();
+  return noticeOf({ id: `${event}.${hash}`, event, at, manifest, portal, items, summary, more });
 };
 
 const itemOf = ({ kind, key, why, hint }: Overdue): NoticeItem => ({

@@ -5,7 +5,7 @@ import { reasonOf } from '../model/errors.ts';
 import type { Log } from '../model/log.ts';
 import { type Post, sendEmail, sendWebhook } from '../notify/channels.ts';
 import { sendHeartbeat } from '../notify/heartbeats.ts';
-import type { Notice } from '../notify/notice.ts';
+import { type Notice, noticeOf } from '../notify/notice.ts';
 import { configuredFetcher } from '../sources/fetch/fetch.ts';
 import { loadManifests } from './manifests.ts';
 
@@ -62,7 +62,5 @@ export const testNotices = async (
 
 const summary = 'a test notice: notices arrive here';
 
-const testNotice = (manifest: string | null): Notice => ({
-  ...{ id: `test.${randomUUID()}`, event: 'test', at: new Date().toISOString(), portal: null, manifest, runId: null },
-  ...{ summary, items: [], more: 0 },
-});
+const testNotice = (manifest: string | null): Notice =>
+  noticeOf({ id: `test.${randomUUID()}`, event: 'test', at: new Date().toISOString(), manifest, summary });
