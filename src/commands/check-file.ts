@@ -71,7 +71,14 @@ type FileCheck = (path: string, finding: FileFinding, context: CheckContext) => 
 
 /** What is known of a file before it is checked. */
 export const newFinding = (file: string): FileFinding => ({
-  ...{ file, kind: 'other', ok: false, summary: null, table: null, inspection: null, faults: [], sources: [] },
+  file,
+  kind: 'other',
+  ok: false,
+  summary: null,
+  table: null,
+  inspection: null,
+  faults: [],
+  sources: [],
 });
 
 const findingOf = async (path: string, context: CheckContext, check: FileCheck): Promise<FileFinding> => {
@@ -256,18 +263,18 @@ const shown = (path: string, cwd: string): string => {
 
 /** Converts the table in a temporary folder and checks the result. Throws what the conversion throws. */
 const checkConverted = async (
-  { path, name, recipe }: { path: string; name: string; recipe: TableRecipe },
+  source: { path: string; name: string; recipe: TableRecipe },
   finding: FileFinding,
   context: CheckContext,
 ): Promise<void> => {
   const { io, config } = context;
+  const { path, name } = source;
+  const signal = io.stop;
   const folder = await mkdtemp(join(tmpdir(), 'sluice-check-'));
-  const { rowBytes, tableBytes: maxBytes } = config?.limits ?? { rowBytes: 1024 * 1024, tableBytes: 10e9 };
+  const limits = config?.limits ?? { rowBytes: 1024 * 1024, tableBytes: 10e9 };
   try {
-    const made = await prepareTable({
-      ...{ path, name, recipe, folder, label: 'check', manifest: '', rejects: null },
-      ...{ maxBytes, rowBytes, signal: io.stop },
-    });
+    const how = { folder, label: 'check', manifest: '', rejects: null };
+    const made = await prepareTable({ ...source, ...how, ...limits, signal });
     if (made.kind === 'as-is' && isTabular(name)) return await checkTableFile(path, finding, context);
     if (made.kind === 'as-is') {
       finding.summary = `${made.why}: sent unchanged`;
@@ -281,7 +288,7 @@ const checkConverted = async (
       ...made.notes,
       ...rejectedText(made.rejected),
     ];
-    const { fix: _, ...found } = await inspectTable(made.path, { signal: io.stop, rowBytes, ...made.reading });
+    const { fix: _, ...found } = await inspectTable(made.path, { signal, rowBytes: limits.rowBytes, ...made.reading });
     // A converted table is fixed by its steps or in its source, not by `--fix`.
     const inspection = { ...found, verdict: found.verdict === 'mendable' ? ('faulty' as const) : found.verdict };
     const from =

@@ -71,8 +71,15 @@ const showPlan = async (runtime: Runtime, manifest: Manifest, options: PlanOptio
   const kept: PlanFile['items'] = [];
   try {
     const plan = await TargetPlan.open({
-      ...{ ledger, target, wishes: gathered.wishes, only: null, isLimited: gathered.isDrop, isWhole: false },
-      ...{ rules: manifest, stated: gathered, now: Date.now() },
+      ledger,
+      target,
+      wishes: gathered.wishes,
+      only: null,
+      isLimited: gathered.isDrop,
+      isWhole: false,
+      rules: manifest,
+      stated: gathered,
+      now: Date.now(),
       observe: (wishes, known) =>
         observe(wishes, known, { fetcher, listed, portal, readsStates: isDoubted, isDoubted }, signal),
     });
@@ -93,8 +100,14 @@ const showPlan = async (runtime: Runtime, manifest: Manifest, options: PlanOptio
     }
     remarks.push(...(limits?.remarks() ?? []));
     const made: PlanFile = {
-      ...{ sluicePlan: 1, ...target, refreshed, manifestPath: manifest.path, madeAt: new Date().toISOString() },
-      ...{ contents: totals.hash(), held: plan.held, totals: totals.totals },
+      sluicePlan: 1,
+      ...target,
+      refreshed,
+      manifestPath: manifest.path,
+      madeAt: new Date().toISOString(),
+      contents: totals.hash(),
+      held: plan.held,
+      totals: totals.totals,
       ...defined({
         staying: unlessEmpty(plan.missing.staying),
         skipped: unlessEmpty(gathered.skipped.map(({ key, title, reason }) => ({ key, title, reason }))),
@@ -172,8 +185,7 @@ const rowsAhead = (
   { target, known, signal }: { target: Target; known: KnownState; signal: AbortSignal },
 ) => {
   const kept = keptFiles({ dir: join(config.stateDir, 'kept'), ...config.kept });
-  const { tableBytes: maxFileBytes, rowBytes: maxRowBytes } = config.limits;
-  const tools = { kept, preparedDir: join(config.stateDir, 'prepared'), maxFileBytes, maxRowBytes, signal };
+  const tools = { kept, preparedDir: join(config.stateDir, 'prepared'), ...config.limits, signal };
   return async (item: PlanFile['items'][number], wish: ResourceWish | undefined): Promise<void> => {
     if (wish === undefined || !item.actions.includes('attach')) return;
     const facts = { portal: target.portal, entry: known.entries.get(item.key), source: known.sources.get(item.key) };

@@ -146,10 +146,17 @@ const reconcileOn = async (
   await list.close();
   const { ledger, fetcher, fetched, config } = runtime;
   const results = await reconcile({
-    ...{ target, wishes, ledger, portal, fetcher, fetched, ...how, signal },
+    target,
+    wishes,
+    ledger,
+    portal,
+    fetcher,
+    fetched,
+    ...how,
+    signal,
     concurrency: runtime.portals.config(target.portal).concurrency,
     preparedDir: join(config.stateDir, 'prepared'),
-    ...{ maxFileBytes: config.limits.tableBytes, maxRowBytes: config.limits.rowBytes },
+    ...config.limits,
   });
   await ledger.remember(target, manifest.path);
   return results;

@@ -19,6 +19,7 @@ import {
   prepareTable,
   removePreparedFile,
 } from '../../tables/transform/prepare.ts';
+import type { Limits } from '../../tables/transform/row.ts';
 import { isSent, withSource } from '../plan/known-wish.ts';
 
 export interface SentFile {
@@ -39,23 +40,22 @@ export type PreparedFile = SentFile & Required<Pick<SentFile, 'made'>>;
 export const madeTable = (file: Pick<SentFile, 'made'> | null): PreparedTable | null =>
   file?.made?.kind === 'table' ? file.made : null;
 
-/** Where tables are made, each while its job runs, and the limits of files and rows, bytes. */
-export interface TableLimits {
+/** Where tables are made, each while its job runs, and their limits. */
+export interface TableLimits extends Limits {
   preparedDir: string;
-  maxFileBytes: number;
-  maxRowBytes: number;
 }
 
 /** Makes the file that is sent by a recipe; the caller removes it. @throws as `prepareTable`, SourceChangedError */
 export const prepareFile = async (
   raw: SentFile,
   { key, recipe, source }: Pick<ResourceWish, 'key' | 'source'> & Required<Pick<ResourceWish, 'recipe'>>,
-  { preparedDir: folder, maxFileBytes: maxBytes, maxRowBytes: rowBytes, signal }: TableLimits & { signal: AbortSignal },
+  { preparedDir: folder, tableBytes, rowBytes, signal }: TableLimits & { signal: AbortSignal },
   { label, rejects }: Pick<PrepareOptions, 'label' | 'rejects'>,
 ): Promise<PreparedFile> => {
   const { path, name, source: facts } = raw;
   const manifest = manifestOfKey(key);
-  const made = await prepareTable({ path, name, recipe, folder, label, manifest, rejects, maxBytes, rowBytes, signal });
+  const how = { folder, label, manifest, rejects, tableBytes, rowBytes, signal };
+  const made = await prepareTable({ path, name, recipe, ...how });
   const now = await fingerprintFile(path, facts, signal);
   if (now.sha256 !== facts.sha256) {
     if (made.kind === 'table') await removePreparedFile(made.path);
@@ -196,7 +196,7 @@ export const withSentFile = async <T>(
 ): Promise<T> => {
   if (wish.source.kind !== 'file') return work(null, null);
   const { recipe } = wish;
-  const { signal, maxRowBytes: rowBytes } = tools;
+  const { signal, rowBytes } = tools;
   const raw: SentFile = { path: wish.source.path, name: wish.source.name, source };
   const how = { label: randomUUID(), rejects: null };
   const file = recipe ? await orNull(prepareFile(raw, { ...wish, recipe }, tools, how)) : raw;

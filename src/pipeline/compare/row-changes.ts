@@ -87,7 +87,9 @@ export const changesSince = async (
   if (copy === null && !(live && (await orNull(fetchRows(live, signal))))) return null;
   const task = {
     before: {
-      ...{ path: copy ?? live?.path ?? '', rows: version.rows, skipRows: 0 },
+      path: copy ?? live?.path ?? '',
+      rows: version.rows,
+      skipRows: 0,
       delimiter: copy === null ? ',' : (good.delimiter ?? undefined),
     },
     after: { path, rows: table.rows, skipRows, delimiter: table.delimiter },
@@ -106,7 +108,7 @@ interface AheadOptions extends TableLimits, Pick<KnownFile, 'portal' | 'entry'> 
 
 /** What a publish would change in the table of a local file; null where that is not known. */
 export const changesAhead = async (wish: ResourceWish, options: AheadOptions): Promise<RowChanges | null> => {
-  const { entry, source, kept, portal, signal, maxRowBytes: rowBytes } = options;
+  const { entry, source, kept, portal, signal, rowBytes } = options;
   const place = { kept, portal, wish };
   // Without a copy nothing is compared: then the table is not made and checked either.
   if (!source || !entry?.good || !entry.version || (await goodPath(place, entry.good)) === null) return null;

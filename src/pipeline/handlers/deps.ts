@@ -18,7 +18,6 @@ interface HandlerSettings extends TableLimits {
   /** Age at which a comparison with the portal's listing is repeated, milliseconds; null: only on request. */
   refreshAfterMs: (portal: string) => number | null;
   rejectsDir: string;
-  /** Folder for the change logs of datasets. */
   changeLogsDir: string;
 }
 

@@ -262,7 +262,7 @@ const withGoodFile = async (state: ResourceState, good: GoodFile): Promise<Resou
   if (path === null) return null;
   const { signal } = item;
   // Lines above the header: it was sound when it was published.
-  const reading = { rowBytes: deps.settings.maxRowBytes, skipRows: 0, delimiter: good.delimiter ?? undefined };
+  const reading = { rowBytes: deps.settings.rowBytes, skipRows: 0, delimiter: good.delimiter ?? undefined };
   const [source, table] = await Promise.all([
     fingerprintFile(path, null, signal),
     checkTable(path, { signal, ...reading }),

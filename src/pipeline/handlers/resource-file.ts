@@ -87,7 +87,7 @@ export const fetchSource: ResourceStep = async (state) => {
     found = { ...state, source, wish: withBytes(wish, source) };
   } else if (from.kind === 'changes') found = { ...state, ...(await makeChangeLog(state, from.name)) };
   const bytes = found.source?.bytes ?? 0;
-  const limit = deps.settings.maxFileBytes;
+  const limit = deps.settings.tableBytes;
   if (bytes <= limit) return found;
   throw new SourceRefusedError(`${sourcePathOf(wish.source)} has ${bytes} bytes, more than the limit of ${limit}`, {
     hint: 'split the file, or raise limits.table in the configuration',
@@ -173,7 +173,7 @@ export const checkFile: ResourceStep = async (state) => {
   const table = await state.target.item.step(
     { name: 'check', on: sent.name, light: isSmall(bytes) },
     async (signal) => {
-      const { maxRowBytes: rowBytes } = state.deps.settings;
+      const { rowBytes } = state.deps.settings;
       const table = await checkTable(sent.path, { signal, rowBytes, ...madeTable(state.prepared)?.reading });
       if (table.sha256 !== sent.source.sha256) throw changed(state);
       return table;
@@ -206,7 +206,7 @@ export const compareRows: ResourceStep = async (state) => {
   // The rows of another file may have been imported since.
   const isLive =
     entry.datastore === 'imported' && entry.file?.sha256 === entry.good.sha256 && portal.datastore.counts();
-  const { maxRowBytes: rowBytes } = deps.settings;
+  const { rowBytes } = deps.settings;
   const listed = wish.isLogged ? { examples: mostListed } : {};
   const live = isLive ? { datastore: portal.datastore, uuid: entry.uuid, path } : null;
   try {

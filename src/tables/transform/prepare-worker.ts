@@ -124,7 +124,7 @@ const make = async (
         places?.add(line, text);
       }
       rowsOut += batch.length;
-      if (file.bytes > limits.bytes) throw tooLarge('the table', limits);
+      if (file.bytes > limits.tableBytes) throw tooLarge('the table', limits);
       if (file.bytes > mostBytes) throw outgrown();
     }
     const rowsIn = pipeline.rowsRead();

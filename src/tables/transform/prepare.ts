@@ -9,6 +9,7 @@ import { isErrno, makeFolder, sweepAttempts, unless } from '../../util/files.ts'
 import { OverlongError, SilentError, WorkerPool } from '../../util/worker-pool.ts';
 import { type Answer, answered } from '../thread-answer.ts';
 import type { Made, MadeTable, PrepareTask } from './prepare-worker.ts';
+import type { Limits } from './row.ts';
 import { moduleAt } from './step/plugin.ts';
 
 const pool = new WorkerPool<PrepareTask, Answer<Made>>({
@@ -22,14 +23,12 @@ const pool = new WorkerPool<PrepareTask, Answer<Made>>({
 const placesEach = 2;
 const places = new Map<string, Semaphore>();
 
-export interface PrepareOptions extends Pick<PrepareTask, 'path' | 'name' | 'recipe'> {
+export interface PrepareOptions extends Limits, Pick<PrepareTask, 'path' | 'name' | 'recipe'> {
   folder: string;
   label: string;
   /** Where rejected rows are written; null: nowhere. An older file there is replaced, or removed when no row is bad. */
   rejects: string | null;
   manifest: string;
-  maxBytes: number;
-  rowBytes: number;
   signal?: AbortSignal | undefined;
   /** Longest time that a `transform` module may neither read nor yield a row, milliseconds; 10 minutes by default. */
   silenceMs?: number;
@@ -51,13 +50,13 @@ export type Prepared = PreparedTable | Extract<Made, { kind: 'as-is' }>;
  * nothing behind but the rejected rows of a TableRowsError.
  */
 export const prepareTable = async (options: PrepareOptions): Promise<Prepared> => {
-  const { path, name, recipe, folder, label, rejects, maxBytes, rowBytes, signal } = options;
+  const { path, name, recipe, folder, label, rejects, tableBytes, rowBytes, signal } = options;
   if (recipe.fault !== null) throw new TableStepError(recipe.fault, { hint: 'fix the manifest or the file it names' });
   await makeFolder(folder, 0o700);
   const attempt = `${label}.${randomUUID()}`;
   const into = join(folder, `${attempt}.csv`);
   const rejected = `${into}.rejects`;
-  const task = { path, name, recipe, into, rejects: rejected, limits: { bytes: maxBytes, rowBytes } };
+  const task = { path, name, recipe, into, rejects: rejected, limits: { tableBytes, rowBytes } };
   let answer: Answer<Made>;
   try {
     answer = await inPlace(task, options);

@@ -47,7 +47,7 @@ export interface MakingReport {
 
 export interface Limits {
   /** Largest table, bytes, also when unpacked from an archive. */
-  bytes: number;
+  tableBytes: number;
   rowBytes: number;
 }
 
@@ -67,7 +67,7 @@ export const outgrown = (): TableInputError =>
   });
 
 export const tooLarge = (what: string, limits: Limits): TableInputError =>
-  new TableInputError(`${what} holds more than the limit of ${countText(Math.round(limits.bytes / 1e6))} MB`, {
+  new TableInputError(`${what} holds more than the limit of ${countText(Math.round(limits.tableBytes / 1e6))} MB`, {
     hint: 'split the file, or raise limits.table in the configuration',
   });
 

@@ -15,7 +15,7 @@ describe('`encoding` and `skipRows` beside a table', () => {
       const path = fileOf(encoderOf(encoding)('Seznam\n\nměsto;počet\nPlzeň;5\n'));
       const recipe = recipeOf({ encoding, skipRows: 2 }, { kind: 'file', path, name: 'a.csv' }, 'auto');
       if (recipe === null) throw new Error('no recipe');
-      const limits = { label: 'a', manifest: 'city', rejects: null, maxBytes: 1e6, rowBytes: 1e6 };
+      const limits = { label: 'a', manifest: 'city', rejects: null, tableBytes: 1e6, rowBytes: 1e6 };
       const made = await prepareTable({ path, name: 'a.csv', recipe, folder, ...limits });
       expect(made.kind === 'table' && readFileSync(made.path, 'utf8')).toBe('město,počet\nPlzeň,5\n');
     }

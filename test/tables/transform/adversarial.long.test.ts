@@ -47,7 +47,7 @@ describe('compression bombs', () => {
       manifest: 'city',
       rejects: null,
     };
-    await expect(prepareTable({ ...options, maxBytes: 1e12, rowBytes: mb })).rejects.toMatchObject({
+    await expect(prepareTable({ ...options, tableBytes: 1e12, rowBytes: mb })).rejects.toMatchObject({
       code: 'table-input',
       message: expect.stringContaining('compression bomb'),
     });
@@ -57,7 +57,7 @@ describe('compression bombs', () => {
   it('of archives and workbooks are stopped, too', async () => {
     const zeros = Buffer.alloc(100 * mb, `${'0'.repeat(126)},\n`);
     await expect(
-      made('t.zip', await zipOf({ 't.csv': Buffer.concat([Buffer.from('a,b\n'), zeros]) }), {}, { maxBytes: 1e12 }),
+      made('t.zip', await zipOf({ 't.csv': Buffer.concat([Buffer.from('a,b\n'), zeros]) }), {}, { tableBytes: 1e12 }),
     ).rejects.toMatchObject({
       code: 'table-input',
       message: expect.stringContaining('compression bomb'),
@@ -65,7 +65,7 @@ describe('compression bombs', () => {
     const rows = `<row><c><v>0</v></c>${' '.repeat(1000)}</row>`.repeat(100_000);
     const sheet = `<worksheet><sheetData>${rows}</sheetData></worksheet>`;
     const book = await workbookOf([['a']], { parts: { 'xl/worksheets/sheet1.xml': sheet } });
-    await expect(made('t.xlsx', book, {}, { maxBytes: 1e12 })).rejects.toMatchObject({
+    await expect(made('t.xlsx', book, {}, { tableBytes: 1e12 })).rejects.toMatchObject({
       code: 'table-input',
       message: expect.stringContaining('compression bomb'),
     });
@@ -74,8 +74,8 @@ describe('compression bombs', () => {
   it('of any kind may not expand beyond the largest table', async () => {
     const text = `a,b\n${'1,2\n'.repeat(50_000)}`;
     const refused = { code: 'table-input', message: expect.stringContaining('more than the limit') };
-    await expect(made('t.csv.gz', gzipSync(text), {}, { maxBytes: 100_000 })).rejects.toMatchObject(refused);
-    await expect(made('t.zip', await zipOf({ 't.csv': text }), {}, { maxBytes: 100_000 })).rejects.toMatchObject(
+    await expect(made('t.csv.gz', gzipSync(text), {}, { tableBytes: 100_000 })).rejects.toMatchObject(refused);
+    await expect(made('t.zip', await zipOf({ 't.csv': text }), {}, { tableBytes: 100_000 })).rejects.toMatchObject(
       refused,
     );
   });
@@ -121,7 +121,7 @@ describe('compression bombs', () => {
   it('in shared texts of a workbook are stopped', async () => {
     const shared = `<sst>${`<si><t>${'x'.repeat(10_000)}</t></si>`.repeat(14_000)}</sst>`;
     const book = await workbookOf([['a'], ['b']], { parts: { 'xl/sharedStrings.xml': shared } });
-    await expect(made('t.xlsx', book, {}, { maxBytes: 1e12 })).rejects.toMatchObject({ code: 'table-input' });
+    await expect(made('t.xlsx', book, {}, { tableBytes: 1e12 })).rejects.toMatchObject({ code: 'table-input' });
   });
 });
 
@@ -269,7 +269,7 @@ describe('rejected rows that nobody wants to see', () => {
       manifest: 'city',
       rejects: null,
     };
-    const made = await prepareTable({ ...options, maxBytes: 1e9, rowBytes: mb });
+    const made = await prepareTable({ ...options, tableBytes: 1e9, rowBytes: mb });
     expect(made).toMatchObject({ rowsOut: 1, rejects: null });
     expect(readdirSync(join(dir, 'prepared'))).toHaveLength(1);
   });
@@ -291,7 +291,7 @@ describe('an end before the end', () => {
       label: 'x',
       manifest: 'city',
       rejects: null,
-      maxBytes: 1e9,
+      tableBytes: 1e9,
       rowBytes: mb,
       signal: stop.signal,
     });

@@ -24,7 +24,7 @@ const taskOf = (name: string, content: string | Buffer, details: Parameters<type
   const recipe = recipeOf(details, { kind: 'file', path, name }, 'auto');
   if (recipe === null) throw new Error('no recipe');
   const into = join(folder, 'job.attempt.csv');
-  return { path, name, recipe, into, rejects: `${into}.rejects`, limits: { bytes: 1e9, rowBytes: 1e6 } };
+  return { path, name, recipe, into, rejects: `${into}.rejects`, limits: { tableBytes: 1e9, rowBytes: 1e6 } };
 };
 
 it('before it began', async () => {

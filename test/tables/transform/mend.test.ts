@@ -113,7 +113,7 @@ describe('`mend: safe`', () => {
     writeFileSync(path, '%PDF-1.7');
     const recipe = recipeOf(safe, { kind: 'file', path, name: 't.csv' }, 'auto');
     if (recipe === null) throw new Error('no recipe');
-    const limits = { rejects: null, maxBytes: 1e6, rowBytes: 1e6 };
+    const limits = { rejects: null, tableBytes: 1e6, rowBytes: 1e6 };
     expect(
       await prepareTable({ path, name: 't.pdf', recipe, folder: dir, label: 'l', manifest: 'city', ...limits }),
     ).toMatchObject({

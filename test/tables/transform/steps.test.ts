@@ -305,7 +305,7 @@ describe('a module of one’s own', () => {
       }
     `);
     await expect(
-      made('t.csv', people, { table: [{ transform: path }, ...later] }, { maxBytes: 1000 }),
+      made('t.csv', people, { table: [{ transform: path }, ...later] }, { tableBytes: 1000 }),
     ).rejects.toMatchObject({ message: expect.stringContaining(message) });
     expect(existsSync(ended)).toBe(true);
   });

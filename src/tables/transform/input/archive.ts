@@ -10,22 +10,10 @@ import { type Bytes, bombGuard } from './bytes.ts';
 /** Most entries of an archive; no real table has more. */
 const mostEntries = 10_000;
 
-export interface Archive {
-  name: string;
-  /** Files by name, in the order of the archive; folders are left out. */
-  entries: Map<string, Entry>;
-  /** A file by its path from the root, in whatever case. */
-  entry(path: string): Entry | undefined;
-  /** The content of an entry, which may be read more than once. */
-  read(entry: Entry): Bytes;
-  close(): void;
-}
+export type Archive = Awaited<ReturnType<typeof openArchive>>;
 
 /** Opens an archive; throws a TableInputError for names that lead out of a folder, and when it is damaged. */
-export const openArchive = async (
-  path: string,
-  { limits, cancelled }: Cancellable<{ limits: Limits }>,
-): Promise<Archive> => {
+export const openArchive = async (path: string, { limits, cancelled }: Cancellable<{ limits: Limits }>) => {
   const name = basename(path);
   const zip = await openPromise(path, { autoClose: false }).catch((cause) => {
     if (isSystemError(cause)) throw cause;
@@ -34,13 +22,20 @@ export const openArchive = async (
   try {
     const entries = await entriesOf(zip, name, cancelled);
     const tools = { name, count: budgetOf(zip, name, limits), cancelled };
-    const read =
-      (entry: Entry): Bytes =>
-      () =>
-        contentOf(zip, entry, tools);
     const byPath = new Map([...entries].map(([path, entry]) => [keyOf(path), entry]));
-    const entry = (path: string): Entry | undefined => entries.get(path.slice(1)) ?? byPath.get(keyOf(path));
-    return { name, entries, entry, read, close: () => zip.close() };
+    return {
+      name,
+      /** Files by name, in the order of the archive; folders are left out. */
+      entries,
+      /** A file by its path from the root, in whatever case. */
+      entry: (path: string): Entry | undefined => entries.get(path.slice(1)) ?? byPath.get(keyOf(path)),
+      /** The content of an entry, which may be read more than once. */
+      read:
+        (entry: Entry): Bytes =>
+        () =>
+          contentOf(zip, entry, tools),
+      close: (): void => zip.close(),
+    };
   } catch (error) {
     zip.close();
     throw error;

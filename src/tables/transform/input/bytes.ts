@@ -16,7 +16,7 @@ export const bombGuard = (what: string, limits: Limits): ((bytes: number, compre
   let out = 0;
   return (bytes, compressed) => {
     out += bytes;
-    if (out > limits.bytes) throw tooLarge(what, limits);
+    if (out > limits.tableBytes) throw tooLarge(what, limits);
     if (out <= freeBytes || out <= compressed * mostGrowth) return;
     throw new TableInputError(
       `${what} expands to more than ${mostGrowth} times its size: it looks like a compression bomb`,

@@ -161,7 +161,9 @@ const delimitedTable = async (bytes: Bytes, options: OpenOptions): Promise<Table
   const path = isPacked ? unpackedPath : options.path;
   if (isPacked) await writeFile(path, bytes());
   const task = {
-    ...{ path, rowBytes: limits.rowBytes, cancelled },
+    path,
+    rowBytes: limits.rowBytes,
+    cancelled,
     encoding: encoding === 'utf-8' ? undefined : encoding,
     delimiter: delimiter === 'tab' ? '\t' : delimiter,
     skipRows: skippedBy(recipe.steps),

@@ -295,7 +295,7 @@ const sharedTexts = async (archive: Archive, entry: Entry | undefined, limits: L
       if (name === 't' || name === 'rPh') depth[name]--;
       if (name !== 'si') return;
       held += text.length + eachShared;
-      if (held > mostShared) throw tooLarge(`the texts of ${archive.name}`, { ...limits, bytes: mostShared });
+      if (held > mostShared) throw tooLarge(`the texts of ${archive.name}`, { ...limits, tableBytes: mostShared });
       texts.push(unescaped(text));
     },
   });

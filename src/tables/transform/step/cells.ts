@@ -7,7 +7,6 @@ import { plural } from '../../../util/plural.ts';
 import { noColumn, shown } from '../row.ts';
 import { inColumn, placeOf, type RowStep, type StepMakers } from './row-step.ts';
 
-/** Keeps the columns at some places, in that order. */
 const keepStep = (columns: string[], places: number[], summary: string): RowStep => ({
   columns: places.map((at) => columns[at] ?? ''),
   apply: (row) => {
@@ -146,7 +145,6 @@ const computedStep = (columns: string[], computed: Record<string, string>): RowS
   };
 };
 
-/** The columns with new ones appended, and the places of the wanted ones. */
 const withColumns = (columns: string[], wanted: string[]): { names: string[]; places: number[] } => {
   const names = [...columns];
   const places = wanted.map((name) => (names.includes(name) ? placeOf('computed', names, name) : names.push(name) - 1));

@@ -89,7 +89,7 @@ export const attachedState = (
   more: Partial<ResourceState> = {},
 ): ChangingState => {
   const { ledger, portal, item } = parts;
-  const limits = { importTimeoutMs: () => 5000, refreshAfterMs: () => null, maxFileBytes: 1e9, maxRowBytes: 1e6 };
+  const limits = { importTimeoutMs: () => 5000, refreshAfterMs: () => null, tableBytes: 1e9, rowBytes: 1e6 };
   const settings = {
     ...limits,
     importsTogether: () => false,

@@ -26,7 +26,7 @@ export type MadeText =
       sha256: string;
     };
 
-type Limits = Partial<Pick<PrepareOptions, 'maxBytes' | 'rowBytes' | 'signal' | 'silenceMs' | 'mostMs' | 'manifest'>>;
+type Limits = Partial<Pick<PrepareOptions, 'tableBytes' | 'rowBytes' | 'signal' | 'silenceMs' | 'mostMs' | 'manifest'>>;
 
 /** Makes the table of a file with this content, by the recipe that these details give. */
 export const prepared = async (
@@ -50,7 +50,7 @@ export const prepared = async (
     label: 'job',
     manifest: 'city',
     rejects: join(dir, 'rejects', 'table.rejects.csv'),
-    maxBytes: 1e9,
+    tableBytes: 1e9,
     rowBytes: 1024 * 1024,
     ...limits,
   });
