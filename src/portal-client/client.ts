@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { paths } from '../dataset-api/paths.ts';
 import { PortalConflictError } from '../model/errors.ts';
 import { datastoreOf } from './datastore.ts';
-import { DialectChoice } from './dialect.ts';
+import { dialectChoice } from './dialect.ts';
 import { filePath, fileSender } from './files.ts';
 import type { FileReply, Http } from './http.ts';
 import { draftFinder, groupResolver, uuidLookup } from './lookup.ts';
@@ -28,17 +28,20 @@ const memoryTerms = (): TermStore => {
   return { read: async () => ({ ...known }), write: async (terms) => void Object.assign(known, terms) };
 };
 
-/** What every view of one portal shares. */
 const sharedParts = (settings: PortalSettings, hooks: PortalHooks) => {
   const session = new Session(settings, hooks);
   const traits = traitsOf(hooks.traits ?? {}, (known) => hooks.onTraits?.(known));
   const caller = new Caller(session, null);
   const datastore = datastoreOf(caller, traits, 0);
-  const dialect = new DialectChoice({ set: settings.dialect, traits, caller, datastore });
+  const dialect = dialectChoice({ set: settings.dialect, traits, caller, datastore });
   const nodes = new Nodes(caller, dialect);
   const suggestions = suggestionsOf(caller, traits);
   return {
-    ...{ session, settings, traits, dialect, suggestions },
+    session,
+    settings,
+    traits,
+    dialect,
+    suggestions,
     lookup: uuidLookup((query, signal) => nodes.list(query, signal), session.signal),
     terms: termsOf(hooks.terms ?? memoryTerms(), settings.terms, traits, suggestions),
     resolveGroups: groupResolver(settings.name, nodes, session.signal),
@@ -49,14 +52,17 @@ const sharedParts = (settings: PortalSettings, hooks: PortalHooks) => {
 type Shared = ReturnType<typeof sharedParts>;
 
 const viewOf = (shared: Shared, lease: WriteLease | null) => {
-  const { session, settings, traits, lookup, drafts, dialect } = shared;
+  const { settings, dialect, lookup, ...open } = shared;
+  const { session, traits, drafts } = open;
   const { timeouts } = settings;
   const caller = new Caller(session, lease);
   const nodes = new Nodes(caller, dialect);
   const datastore = datastoreOf(caller, traits, timeouts.importMs ?? timeouts.uploadMs);
   return {
-    ...{ session, traits, drafts, datastore, terms: shared.terms, suggestions: shared.suggestions },
-    ...{ name: settings.name, url: session.portal.url, resolveGroups: shared.resolveGroups },
+    ...open,
+    name: settings.name,
+    url: session.portal.url,
+    datastore,
     attach: fileSender(caller, traits, timeouts),
 
     /** `createNode` looks before it repeats. */
@@ -131,9 +137,7 @@ const viewOf = (shared: Shared, lease: WriteLease | null) => {
     },
 
     /** How long it has owed every reply that this process waits for; null while it owes none. */
-    get silence(): Http['silence']['state'] {
-      return session.http.silence.state;
-    },
+    silence: (): Http['silence']['state'] => session.http.silence.state,
 
     /** Logs out and closes the connections; what is in flight is given two seconds. Idempotent. */
     close: (): Promise<void> => session.close(),
@@ -149,8 +153,10 @@ export type Portal = ReturnType<typeof viewOf> & {
   forJob(lease: WriteLease | null): Portal;
 };
 
-const portalOf = (shared: Shared, lease: WriteLease | null): Portal =>
-  Object.assign(viewOf(shared, lease), { forJob: (own: WriteLease | null) => portalOf(shared, own) });
+const portalOf = (shared: Shared, lease: WriteLease | null): Portal => ({
+  ...viewOf(shared, lease),
+  forJob: (own) => portalOf(shared, own),
+});
 
 export const Portal = {
   /** Opens the client of a portal. Nothing is sent before the first call. @throws TypeError when `url` is no URL. */

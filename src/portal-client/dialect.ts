@@ -159,74 +159,69 @@ interface DialectParts {
   datastore: { isOffered(signal: AbortSignal): Promise<boolean> };
 }
 
-export class DialectChoice {
-  readonly #parts: DialectParts;
+export const dialectChoice = ({ set, traits, caller, datastore }: DialectParts) => {
   /** Dialect of writes until a reply proves it. */
-  #guess: Dialect | null = null;
+  let guess: Dialect | null = null;
   /** The uuids sent with creates that have not been read back, by nid. */
-  readonly #created = new BoundedMap<string, string>(100);
-
-  constructor(parts: DialectParts) {
-    this.#parts = parts;
-  }
+  const created = new BoundedMap<string, string>(100);
 
   /** The dialect to write in; found by at most two harmless reads, once per portal. */
-  async current(signal: AbortSignal): Promise<Dialect> {
-    if (this.#known !== null) return this.#known;
-    const { dialect, isCertain } = await this.#find(signal);
-    if (isCertain) this.#learn(dialect);
-    else this.#guess = dialect;
+  const current = async (signal: AbortSignal): Promise<Dialect> => {
+    const before = known();
+    if (before !== null) return before;
+    const { dialect, isCertain } = await find(signal);
+    if (isCertain) learn(dialect);
+    else guess = dialect;
     return dialect;
-  }
+  };
 
-  get #known(): Dialect | null {
-    const { set, traits } = this.#parts;
-    return set === 'auto' ? (traits.get('dialect') ?? this.#guess) : set;
-  }
+  const known = (): Dialect | null => (set === 'auto' ? (traits.get('dialect') ?? guess) : set);
 
   /** Remembers a create, so that its read-back can show whether the portal kept the uuid. */
-  noteCreate(nid: string, uuid: string): void {
-    const { set, traits } = this.#parts;
-    if (set === 'auto' && traits.get('dialect') === undefined) this.#created.set(nid, uuid);
-  }
+  const noteCreate = (nid: string, uuid: string): void => {
+    if (set === 'auto' && traits.get('dialect') === undefined) created.set(nid, uuid);
+  };
 
   /** An entity portal keeps the uuid of a create, a form portal makes its own and writes language `und`. */
-  noteRead(node: PortalNode): void {
-    const sent = this.#created.get(node.nid);
+  const noteRead = (node: PortalNode): void => {
+    const sent = created.get(node.nid);
     if (sent === undefined || node.uuid === '') return;
-    this.#created.delete(node.nid);
-    if (node.uuid.toLowerCase() === sent.toLowerCase()) this.#learn('entity');
-    else if (node.language === 'und') this.#learn('form');
-  }
+    created.delete(node.nid);
+    if (node.uuid.toLowerCase() === sent.toLowerCase()) learn('entity');
+    else if (node.language === 'und') learn('form');
+  };
 
   /**
    * Learns from a refused write. True where it may be sent once more, in the dialect of forms: a form validates before it
    * saves anything, and only forms answer `form_errors` (recorded behaviour 2, 8a).
    */
-  noteRefusal(error: PortalError): boolean {
-    if (this.#parts.set !== 'auto') return false;
+  const noteRefusal = (error: PortalError): boolean => {
+    if (set !== 'auto') return false;
     // Errors about fields that the two dialects write differently reveal the dialect.
     const isShaped = error.request.formErrors?.some((field) => Object.hasOwn(formShapes, field)) === true;
-    const isForm = this.#known === 'entity' && isShaped;
-    if (isForm) this.#learn('form');
+    const isForm = known() === 'entity' && isShaped;
+    if (isForm) learn('form');
     // An entity portal takes the keys of a form shape for item numbers and fails with this (recorded behaviour 8).
-    else if (this.#known === 'form' && isAnswer(error, 'form-shape')) this.#learn('entity');
+    else if (known() === 'form' && isAnswer(error, 'form-shape')) learn('entity');
     return isForm;
-  }
+  };
 
-  #learn(dialect: Dialect): void {
-    this.#created.clear();
-    this.#parts.traits.learn({ dialect });
-  }
+  const learn = (dialect: Dialect): void => {
+    created.clear();
+    traits.learn({ dialect });
+  };
 
   /** Datastore endpoints came after the entity dialect (7.16.1), so they prove it; an empty language does as well. */
-  async #find(signal: AbortSignal): Promise<{ dialect: Dialect; isCertain: boolean }> {
-    const { caller, datastore } = this.#parts;
+  const find = async (signal: AbortSignal): Promise<{ dialect: Dialect; isCertain: boolean }> => {
     if (await datastore.isOffered(signal)) return { dialect: 'entity', isCertain: true };
     const path = `${paths.nodes}?fields=nid,language&pagesize=20`;
     const call = { action: 'list nodes', method: 'GET', path } as const;
     const rows = await caller.body(call, nodeRowsSchema, 'a list of nodes', signal);
     const isEntity = rows.some((row) => row.language === '' && 'language' in row);
     return { dialect: isEntity ? 'entity' : 'form', isCertain: isEntity };
-  }
-}
+  };
+
+  return { current, noteCreate, noteRead, noteRefusal };
+};
+
+export type DialectChoice = ReturnType<typeof dialectChoice>;

@@ -1,6 +1,6 @@
 // HTTP connections of a portal: limits and time-outs; reads are retried, writes never.
 import { Readable } from 'node:stream';
-import { type Dispatcher, Pool } from 'undici';
+import { Pool } from 'undici';
 import { paths } from '../dataset-api/paths.ts';
 import { machineFault, PortalError, PortalUnreachableError, SluiceError } from '../model/errors.ts';
 import { pause, Semaphore } from '../util/concurrency.ts';
@@ -42,45 +42,31 @@ export type FileReply = { status: number; headers: Record<string, string | strin
 const maxUnwantedBytes = 64 * 1024;
 export const maxRedirects = 5;
 
-export class Http {
-  readonly settings: PortalSettings;
-  readonly hooks: PortalHooks;
-  readonly facts: PortalFacts;
-  readonly silence = new Silence();
-  private readonly origin: string;
-  private readonly basePath: string;
-  private readonly pool: Pool;
-  private readonly filePool: Dispatcher;
-  private readonly memory = new ReplyMemory();
-  private readonly semaphore: Semaphore;
-
-  constructor(settings: PortalSettings, hooks: PortalHooks, facts: PortalFacts) {
-    this.settings = settings;
-    this.hooks = hooks;
-    this.facts = facts;
-    this.origin = new URL(facts.url).origin;
-    this.basePath = facts.url.slice(this.origin.length);
-    const { connectMs, headersMs, bodyMs } = settings.timeouts;
-    this.semaphore = new Semaphore(settings.connections);
-    this.pool = new Pool(this.origin, {
-      connections: settings.connections + 1, // for probes
-      factory: (origin, options) => new FreeClient(origin, options),
-      connect: { timeout: connectMs },
-      headersTimeout: headersMs,
-      bodyTimeout: bodyMs,
-      // HTTP/2 has no reason phrase, and these portals put their messages there.
-      allowH2: false,
-    });
-    this.filePool = this.pool.compose(headWithin(headersMs));
-  }
+export const openHttp = (settings: PortalSettings, hooks: PortalHooks, facts: PortalFacts) => {
+  const silence = new Silence();
+  const memory = new ReplyMemory();
+  const origin = new URL(facts.url).origin;
+  const basePath = facts.url.slice(origin.length);
+  const { connectMs, headersMs, bodyMs } = settings.timeouts;
+  const semaphore = new Semaphore(settings.connections);
+  const pool = new Pool(origin, {
+    connections: settings.connections + 1, // for probes
+    factory: (origin, options) => new FreeClient(origin, options),
+    connect: { timeout: connectMs },
+    headersTimeout: headersMs,
+    bodyTimeout: bodyMs,
+    // HTTP/2 has no reason phrase, and these portals put their messages there.
+    allowH2: false,
+  });
+  const filePool = pool.compose(headWithin(headersMs));
 
   /** Any reply that is no transient failure; reads are repeated after these, writes are sent exactly once. */
-  async exchange(request: HttpRequest, signal: AbortSignal): Promise<Reply> {
+  const exchange = async (request: HttpRequest, signal: AbortSignal): Promise<Reply> => {
     const isRead = request.method === 'GET' || request.isRead === true;
     for (let attempt = 0; ; attempt++) {
       // A reply, or why there is none just now.
-      const answer = await this.follow(request, signal).then(
-        (reply) => (isTransient(reply, this.facts) ? failureOf(reply, this.facts) : reply),
+      const answer = await follow(request, signal).then(
+        (reply) => (isTransient(reply, facts) ? failureOf(reply, facts) : reply),
         (error: unknown) => {
           if (error instanceof PortalUnreachableError && !signal.aborted) return error;
           throw error;
@@ -88,44 +74,45 @@ export class Http {
       );
       if (!(answer instanceof PortalError)) return answer;
       const isBusy = answer.request.situation === 'busy';
-      const most = isBusy ? busyRetries : (request.retries ?? this.settings.readRetries);
+      const most = isBusy ? busyRetries : (request.retries ?? settings.readRetries);
       if (!isRead || attempt >= most) throw answer;
-      const waitMs = isBusy
-        ? Math.min(longestBusyMs, span(50, attempt, Math.random()))
-        : this.pauseAfter(answer, attempt);
+      const waitMs = isBusy ? Math.min(longestBusyMs, span(50, attempt, Math.random())) : pauseAfter(answer, attempt);
       if (waitMs === undefined) throw answer;
       await pause(waitMs, signal);
     }
-  }
+  };
 
   /** Milliseconds until a read is repeated; undefined when the portal asked for a longer pause than is waited out here. */
-  private pauseAfter({ request: { retryAfterMs: askedMs, status } }: PortalError, attempt: number): number | undefined {
-    const waitsFor = this.hooks.isPatient?.() === true ? 'command' : 'job';
+  const pauseAfter = (
+    { request: { retryAfterMs: askedMs, status } }: PortalError,
+    attempt: number,
+  ): number | undefined => {
+    const waitsFor = hooks.isPatient?.() === true ? 'command' : 'job';
     const waitMs = readPause(attempt, { askedMs, random: Math.random(), waitsFor });
     if (askedMs !== undefined && waitMs !== undefined && waitMs > 0) {
-      this.hooks.log.warn({ portal: this.facts.name, status, waitMs }, 'the portal requested a pause');
+      hooks.log.warn({ portal: facts.name, status, waitMs }, 'the portal requested a pause');
     }
     return waitMs;
-  }
+  };
 
   /** Streams a file to `take`; follows no redirects. @throws PortalUnreachableError, also when it breaks off */
-  async file<T>(
+  const file = async <T>(
     path: string,
     headers: Record<string, string>,
     take: (reply: FileReply) => Promise<T>,
     signal: AbortSignal,
-  ): Promise<T> {
+  ): Promise<T> => {
     const request = { method: 'GET', path } as const;
-    await this.semaphore.acquire(signal);
+    await semaphore.acquire(signal);
     let isAsked = false;
     try {
-      await this.hooks.takeToken?.(signal);
+      await hooks.takeToken?.(signal);
       isAsked = true;
-      const reply = await this.silence.until(
-        this.filePool.request({
+      const reply = await silence.until(
+        filePool.request({
           ...request,
-          origin: this.origin,
-          path: `${this.basePath}${path}`,
+          origin,
+          path: `${basePath}${path}`,
           headers: { 'user-agent': 'sluice', 'accept-encoding': 'identity', ...headers },
           signal,
         }),
@@ -133,11 +120,11 @@ export class Http {
       try {
         const { statusCode: status, statusText: reason } = reply;
         const answer = { ...request, status, reason, headers: headersAsText(reply.headers), text: '' };
-        const { outcome } = answers[situationOf(answer, this.facts)];
-        if (status >= 300 && ['wait', 'repeat'].includes(outcome)) throw failureOf(answer, this.facts);
+        const { outcome } = answers[situationOf(answer, facts)];
+        if (status >= 300 && ['wait', 'repeat'].includes(outcome)) throw failureOf(answer, facts);
         const error = (bytes: number, ms: number) =>
-          tooSlow(request, `sent only ${bytes} bytes within ${ms} ms`, this.facts);
-        const body = steady(reply.body, { pauseMs: this.settings.timeouts.bodyMs, error });
+          tooSlow(request, `sent only ${bytes} bytes within ${ms} ms`, facts);
+        const body = steady(reply.body, { pauseMs: settings.timeouts.bodyMs, error });
         return await take({ status, headers: answer.headers, body: Readable.from(body, { objectMode: false }) });
       } finally {
         // Of a file that is not wanted only so much is read; beyond that the connection is given up.
@@ -147,85 +134,89 @@ export class Http {
       if (signal.aborted) throw signal.reason;
       const known = machineFault(error); // no fault of our Redis or disk is one of the portal
       if (!isAsked || known instanceof SluiceError || isSystemFault(error)) throw known;
-      throw networkFailure(request, error, this.facts);
+      throw networkFailure(request, error, facts);
     } finally {
-      this.semaphore.release();
+      semaphore.release();
     }
-  }
+  };
 
   /** Closes the connections; what is still in flight is given two seconds. */
-  async close(): Promise<void> {
-    if (this.pool.destroyed) return;
-    const timer = setTimeout(() => void this.pool.destroy(), 2000);
-    await this.pool.close().catch(() => undefined);
+  const close = async (): Promise<void> => {
+    if (pool.destroyed) return;
+    const timer = setTimeout(() => void pool.destroy(), 2000);
+    await pool.close().catch(() => undefined);
     clearTimeout(timer);
-  }
+  };
 
   /** The reply, after redirects on the same origin where the request is a read. */
-  private async follow(request: HttpRequest, signal: AbortSignal): Promise<Reply> {
-    let target = `${this.basePath}${request.path}`;
+  const follow = async (request: HttpRequest, signal: AbortSignal): Promise<Reply> => {
+    let target = `${basePath}${request.path}`;
     for (let hops = 0; ; hops++) {
-      const reply = await this.send(request, target, signal);
+      const reply = await send(request, target, signal);
       const { location } = reply.headers;
       const redirect = reply.status >= 301 && reply.status <= 308 && reply.status !== 304 && location !== undefined;
       if (!redirect || request.method !== 'GET' || hops === maxRedirects) return reply;
-      const next = URL.parse(location, `${this.origin}${target}`);
+      const next = URL.parse(location, `${origin}${target}`);
       // A front page is no answer: the portal leads there when it ends a session.
-      if (next?.origin !== this.origin || isFrontPage(next, this.facts.url)) return reply;
+      if (next?.origin !== origin || isFrontPage(next, facts.url)) return reply;
       target = `${next.pathname}${next.search}`;
     }
-  }
+  };
 
-  private async send(request: HttpRequest, target: string, signal: AbortSignal): Promise<Reply> {
-    const { takeToken, onRequest, log } = this.hooks;
-    if (!request.isProbe) await this.semaphore.acquire(signal);
+  const send = async (request: HttpRequest, target: string, signal: AbortSignal): Promise<Reply> => {
+    const { takeToken, onRequest, log } = hooks;
+    if (!request.isProbe) await semaphore.acquire(signal);
     try {
       await takeToken?.(signal);
       // Checked last, after all waiting.
       await request.mayWrite?.();
       const kind = kindOf(request);
       const { method, path } = request;
-      const about = { 'sluice.portal': this.facts.name, 'sluice.kind': kind, 'http.request.method': method };
+      const about = { 'sluice.portal': facts.name, 'sluice.kind': kind, 'http.request.method': method };
       return await inSpan(`portal ${kind}`, about, async (span) => {
         const began = performance.now();
         let status: number | null = null;
         try {
-          const reply = await this.silence.until(this.exchangeOnce(request, target, signal), request.totalMs);
+          const reply = await silence.until(exchangeOnce(request, target, signal), request.totalMs);
           status = reply.status;
           span.setAttribute('http.response.status_code', status);
           const ms = Math.round(performance.now() - began);
-          log.debug({ portal: this.facts.name, method, path, status, ms }, 'answered');
+          log.debug({ portal: facts.name, method, path, status, ms }, 'answered');
           return { method, path, ...reply };
         } catch (error) {
           if (signal.aborted) throw signal.reason;
           // A fault of the body, such as a file that changed, or of this machine.
           const known = machineFault(error);
-          throw known instanceof SluiceError ? known : networkFailure(request, error, this.facts);
+          throw known instanceof SluiceError ? known : networkFailure(request, error, facts);
         } finally {
           onRequest?.(kind, performance.now() - began, status);
         }
       });
     } finally {
-      if (!request.isProbe) this.semaphore.release();
+      if (!request.isProbe) semaphore.release();
     }
-  }
+  };
 
-  private exchangeOnce(request: HttpRequest, target: string, signal: AbortSignal): Promise<TextReply> {
+  const exchangeOnce = (request: HttpRequest, target: string, signal: AbortSignal): Promise<TextReply> => {
     const { method, body, headersMs, maxBytes } = request;
-    const { timeouts } = this.settings;
+    const { timeouts } = settings;
     // The pool's own time-outs begin anew with each byte.
     const ms = request.totalMs ?? timeouts.connectMs + (headersMs ?? timeouts.headersMs) + timeouts.bodyMs;
-    const error = () => tooSlow(request, `did not end within ${ms} ms`, this.facts);
+    const error = () => tooSlow(request, `did not end within ${ms} ms`, facts);
     const options = {
       method,
       path: target,
       headers: { accept: 'application/json', 'user-agent': 'sluice', ...request.headers },
-      ...(body === undefined ? {} : { body: bodyFor(body, () => this.silence.heard()) }),
+      ...(body === undefined ? {} : { body: bodyFor(body, () => silence.heard()) }),
       ...(headersMs === undefined ? {} : { headersTimeout: headersMs }),
     };
-    return exchangeText(this.pool, options, { signal, maxBytes, memory: this.memory, total: { ms, error } });
-  }
-}
+    return exchangeText(pool, options, { signal, maxBytes, memory, total: { ms, error } });
+  };
+
+  return { settings, hooks, facts, silence, exchange, file, close };
+};
+
+export type Http = ReturnType<typeof openHttp>;
 
 /** True for what the file system of this machine refuses while a file is stored; sockets fail by `write`, too. */
 const isSystemFault = (error: unknown): boolean =>

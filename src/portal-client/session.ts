@@ -3,10 +3,10 @@ import { type Cookie, CookieJar, pathMatch } from 'tough-cookie';
 import type { z } from 'zod';
 import { paths } from '../dataset-api/paths.ts';
 import { PortalBusyError, PortalLoginError, PortalRefusedError, PortalUnreachableError } from '../model/errors.ts';
-import { AdaptiveSlots, abortable } from '../util/concurrency.ts';
+import { type AdaptiveSlots, abortable, adaptiveSlots } from '../util/concurrency.ts';
 import { withoutSecrets } from '../util/secrets.ts';
 import { answers, type PortalFacts, type Reply, situationOf } from './answers.ts';
-import { type FileReply, Http, type HttpRequest, maxRedirects } from './http.ts';
+import { type FileReply, type Http, type HttpRequest, maxRedirects, openHttp } from './http.ts';
 import { bodyOf, failureOf, loginResultSchema, wrongShape } from './replies.ts';
 import { isHtmlPage } from './reply-text.ts';
 import type { PortalHooks, PortalSettings } from './settings.ts';
@@ -38,7 +38,6 @@ export class Session {
   readonly portal: PortalFacts;
   /** The highest node id that a list or a create has shown, 0 before, and the request that asks for it. */
   readonly nids: { highest: number; asked?: Promise<unknown> } = { highest: 0 };
-  private readonly hooks: PortalHooks;
   private readonly closing = new AbortController();
   /** Ends with the portal; for work that several calls share. */
   readonly signal: AbortSignal = this.closing.signal;
@@ -51,12 +50,11 @@ export class Session {
   private idle: NodeJS.Timeout | undefined;
 
   constructor(settings: PortalSettings, hooks: PortalHooks) {
-    this.hooks = hooks;
     const { origin, pathname } = new URL(settings.url);
     const url = `${origin}${pathname.replace(/\/+$/, '')}`;
     this.portal = { name: settings.name, url, proven: false, user: null, redact: (text) => this.redact(text) };
-    this.http = new Http(settings, hooks, this.portal);
-    this.saves = new AdaptiveSlots(settings.connections);
+    this.http = openHttp(settings, hooks, this.portal);
+    this.saves = adaptiveSlots(settings.connections);
   }
 
   /** Who is logged in; logs in when no one is. @throws PortalLoginError when that was refused, now or earlier */
@@ -115,7 +113,7 @@ export class Session {
     if (this.live !== live) return;
     this.live = null;
     this.doubtsToken ||= !this.hasWritten;
-    this.hooks.log.warn(
+    this.http.hooks.log.warn(
       { portal: this.portal.name, action, status: reply.status },
       'session was lost, logging in again',
     );
@@ -162,7 +160,7 @@ export class Session {
     if (live === null || live.authorization !== null || live.isAnonymous) return;
     const call = { action: 'log out', method: 'POST', path: paths.logout, body: '' } as const;
     await this.send(call, live, AbortSignal.timeout(logoutMs)).catch((err: unknown) =>
-      this.hooks.log.debug({ portal: this.portal.name, err }, 'could not log out'),
+      this.http.hooks.log.debug({ portal: this.portal.name, err }, 'could not log out'),
     );
   }
 
@@ -284,7 +282,7 @@ interface Live {
 const logIn = async (http: Http, doubtsToken: boolean, signal: AbortSignal): Promise<Live> => {
   const { facts, settings, hooks } = http;
   const { username, password, token, isAnonymous = false } = settings;
-  const cookies = new Cookies(facts.url);
+  const cookies = cookieJar(facts.url);
   const since = performance.now();
   const live = { identity: anonymous, cookies, token: null, authorization: null, isAnonymous, since };
   if (isAnonymous) return live;
@@ -346,47 +344,43 @@ const credentialsHint =
 /** No more are kept, the oldest: a proxy that gives each reply a cookie of a new name would make requests ever larger. */
 const mostCookies = 50;
 
-class Cookies {
-  private readonly jar = new CookieJar(undefined, { rejectPublicSuffixes: false, looseMode: true });
-  private readonly url: string;
-  private readonly basePath: string;
+const cookieJar = (url: string) => {
+  const jar = new CookieJar(undefined, { rejectPublicSuffixes: false, looseMode: true });
   /** All that the portal gets, on whatever path; to ask the jar takes longer than the rest of a request. */
-  private all: Cookie[] = [];
-
-  constructor(url: string) {
-    this.url = url;
-    this.basePath = new URL(url).pathname.replace(/\/$/, '');
-  }
+  let all: Cookie[] = [];
+  const basePath = new URL(url).pathname.replace(/\/$/, '');
 
   /** Stores the `Set-Cookie` headers of a reply to `path`; those that are unreadable, or that no header takes, are ignored. */
-  store(path: string, setCookie: string[] | string | undefined): void {
+  const store = (path: string, setCookie: string[] | string | undefined): void => {
     if (setCookie === undefined) return;
     for (const line of [setCookie].flat().filter((each) => /^[\t\x20-\x7e]*$/.test(each)))
-      this.jar.setCookieSync(line, this.url + path, { ignoreError: true });
-    this.all = this.jar.getCookiesSync(this.url, { allPaths: true, expire: false, sort: true });
-    const newest = this.all.toSorted((a, b) => a.creationIndex - b.creationIndex).slice(mostCookies);
-    for (const { domain, path: at, key } of newest) void this.jar.store.removeCookie(domain, at, key);
-    this.all = this.all.filter((each) => !newest.includes(each));
-  }
+      jar.setCookieSync(line, url + path, { ignoreError: true });
+    all = jar.getCookiesSync(url, { allPaths: true, expire: false, sort: true });
+    const newest = all.toSorted((a, b) => a.creationIndex - b.creationIndex).slice(mostCookies);
+    for (const { domain, path: at, key } of newest) void jar.store.removeCookie(domain, at, key);
+    all = all.filter((each) => !newest.includes(each));
+  };
 
   /** Adds the session cookie by name where the login names it in its body only (spec 5). */
-  ensure(path: string, name: string | undefined, value: string | undefined): void {
+  const ensure = (path: string, name: string | undefined, value: string | undefined): void => {
     if (name === undefined || value === undefined || /[\s;=,]/.test(name) || /[\s;,]/.test(value)) return;
-    if (this.jar.getCookiesSync(this.url + path).some((cookie) => cookie.key === name)) return;
-    this.store(path, `${name}=${value}; path=/`);
-  }
+    if (jar.getCookiesSync(url + path).some((cookie) => cookie.key === name)) return;
+    store(path, `${name}=${value}; path=/`);
+  };
 
   /** The `Cookie` header for a request to `path`, '' when there is nothing to send. */
-  header(path: string): string {
-    const [pathname = '', now] = [(this.basePath + path).split('?')[0], Date.now()];
-    const sent = this.all.filter(
+  const header = (path: string): string => {
+    const [pathname = '', now] = [(basePath + path).split('?')[0], Date.now()];
+    const sent = all.filter(
       (each) => pathMatch(pathname, each.path ?? '/') && (each.expiryTime(new Date(now)) ?? Infinity) > now,
     );
     return sent.map((each) => each.cookieString()).join('; ');
-  }
+  };
 
   /** The values of all cookies, to keep them out of messages. */
-  values(): string[] {
-    return this.all.map(({ value }) => value);
-  }
-}
+  const values = (): string[] => all.map(({ value }) => value);
+
+  return { store, ensure, header, values };
+};
+
+type Cookies = ReturnType<typeof cookieJar>;

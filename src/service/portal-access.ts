@@ -11,7 +11,6 @@ import { defined } from '../util/json.ts';
 /** The embedded portal is loaded only where one is served: a worker for remote portals stays small. */
 const loadSupervisor = () => import('../embedded-portal/supervisor.ts');
 
-/** How an embedded portal is served, as configured. */
 export const serverSettings = (config: EmbeddedPortalConfig): Omit<PortalServerOptions, 'log'> => {
   const { dataDir, host, port, profile, roles, trustedProxies, tokens, xmlrpc } = config;
   return {
@@ -108,7 +107,10 @@ export const portalAccess = (config: Config, log: Log) => {
 
     /** Closes the clients of portals that have owed every reply for so long. */
     hangUp: async (silentMs: number): Promise<void> => {
-      const silent = [...portals.values()].filter(({ silence }) => silence !== null && silence.ms >= silentMs);
+      const silent = [...portals.values()].filter((portal) => {
+        const silence = portal.silence();
+        return silence !== null && silence.ms >= silentMs;
+      });
       await Promise.all(silent.map((portal) => portal.close()));
     },
 

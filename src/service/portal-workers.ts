@@ -34,7 +34,7 @@ export const startPortalWorkers = async (
 ): Promise<Workers> => {
   const { config, log, redis, keys, queues, pauses, notices, notifier, advancer, role } = opened;
   const limits = Object.fromEntries(portals.map((name) => [name, opened.limits(name)]));
-  const silence = (name: string): PortalSilence | null => opened.portals.opened(name)?.silence ?? null;
+  const silence = (name: string): PortalSilence | null => opened.portals.opened(name)?.silence() ?? null;
   const settings = { ...config.breaker, longestRequestedMs: config.retry.maxBackoffMs };
   const breaker = circuitBreaker({ redis, keys, pauses, settings, log });
   const heartbeat = workerHeartbeat(redis, keys, { role, limits, silence }, log);
@@ -49,15 +49,18 @@ export const startPortalWorkers = async (
   const sweep = runSweep({ ...opened, portals, stuckMs: config.jobs.stuckMs });
   const shared = {
     handlers: handlersOf(opened, runNotices),
-    ...{ queues, pauses, breaker, log, heartbeat },
+    queues,
+    pauses,
+    breaker,
+    log,
+    heartbeat,
     exclusive: exclusiveIn(redis, keys.exclusive),
     stops: stopWatch(redis, keys, pauses),
     isOfOthers: async (name: string) => !Object.hasOwn(config.portals, name) && (await opened.hasWorkers([name])),
     logKey: keys.log,
     ended: (runId: string) => advancer.advance(runId),
     retry: config.retry,
-    lockMs: config.jobs.lockMs,
-    stalledCheckMs: config.jobs.stalledCheckMs,
+    ...config.jobs,
   };
   const worker = (queue: string, concurrency: number) => queueWorker({ ...shared, queue, concurrency });
   const workerOf = (name: string) => worker(portalQueue(name), jobsAtOnce({ ...opened.limits(name), isShared: false }));

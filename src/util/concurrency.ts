@@ -103,44 +103,44 @@ export class Semaphore {
 /** Successes, for each slot, after which one more is tried. */
 const calmSuccesses = 20;
 
-/** Slots for work that fails when too much of it overlaps: half as many after such a failure, slowly more afterwards. */
-export class AdaptiveSlots {
-  readonly #slots: Semaphore;
-  readonly #most: number;
-  #count: number;
-  #successes = 0;
-
-  /** Begins with `most` slots; there are never more, and never none. */
-  constructor(most: number) {
-    this.#slots = new Semaphore(most);
-    this.#most = most;
-    this.#count = most;
-  }
+/** Slots for work that fails when too much of it overlaps: half as many after such a failure, slowly more afterwards, never more than `most`, and never none. */
+export const adaptiveSlots = (most: number) => {
+  let successes = 0;
+  const slots = new Semaphore(most);
+  let count = most;
 
   /** Does the work in a slot. `isCrowded`: whether an error of it means that too much overlapped. */
-  async run<T>(work: () => Promise<T>, isCrowded: (error: unknown) => boolean, signal: AbortSignal): Promise<T> {
-    await this.#slots.acquire(signal);
+  const run = async <T>(
+    work: () => Promise<T>,
+    isCrowded: (error: unknown) => boolean,
+    signal: AbortSignal,
+  ): Promise<T> => {
+    await slots.acquire(signal);
     try {
       const result = await work();
-      this.#successes += 1;
-      if (this.#count < this.#most && this.#successes >= calmSuccesses * this.#count) {
-        this.#resize(this.#count + 1);
-        this.#slots.release();
+      successes += 1;
+      if (count < most && successes >= calmSuccesses * count) {
+        resize(count + 1);
+        slots.release();
       }
       return result;
     } catch (error) {
       if (isCrowded(error)) {
-        this.#slots.remove(Math.floor(this.#count / 2));
-        this.#resize(Math.ceil(this.#count / 2));
+        slots.remove(Math.floor(count / 2));
+        resize(Math.ceil(count / 2));
       }
       throw error;
     } finally {
-      this.#slots.release();
+      slots.release();
     }
-  }
+  };
 
-  #resize(count: number): void {
-    this.#count = count;
-    this.#successes = 0;
-  }
-}
+  const resize = (to: number): void => {
+    count = to;
+    successes = 0;
+  };
+
+  return { run };
+};
+
+export type AdaptiveSlots = ReturnType<typeof adaptiveSlots>;

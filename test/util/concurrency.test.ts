@@ -2,7 +2,14 @@
 // whoever waits can stop waiting.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { AdaptiveSlots, abortable, eachAtOnce, repeat, Semaphore } from '../../src/util/concurrency.ts';
+import {
+  type AdaptiveSlots,
+  abortable,
+  adaptiveSlots,
+  eachAtOnce,
+  repeat,
+  Semaphore,
+} from '../../src/util/concurrency.ts';
 
 const never = new AbortController().signal;
 
@@ -168,12 +175,12 @@ describe('slots for work that fails when too much of it overlaps', () => {
   };
 
   it('are all used while nothing fails', async () => {
-    expect(await runAll(new AdaptiveSlots(4), 40, 4)).toMatchObject({ most: 4, failures: 0 });
+    expect(await runAll(adaptiveSlots(4), 40, 4)).toMatchObject({ most: 4, failures: 0 });
   });
 
   it('become as few as succeed, and one more is tried now and then', async () => {
     for (const tolerated of [1, 2, 3]) {
-      const { most, failures } = await runAll(new AdaptiveSlots(8), 300, tolerated);
+      const { most, failures } = await runAll(adaptiveSlots(8), 300, tolerated);
       expect(most).toBe(8);
       expect(failures).toBeGreaterThan(0);
       expect(failures).toBeLessThan(50);
@@ -181,13 +188,13 @@ describe('slots for work that fails when too much of it overlaps', () => {
   });
 
   it('come back, to as many as there were', async () => {
-    const slots = new AdaptiveSlots(4);
+    const slots = adaptiveSlots(4);
     await runAll(slots, 40, 1);
     expect(await runAll(slots, 400, 4)).toMatchObject({ most: 4, failures: 0 });
   });
 
   it('are not fewer after another failure, and none is lost to those that give up', async () => {
-    const slots = new AdaptiveSlots(2);
+    const slots = adaptiveSlots(2);
     const fails = () => Promise.reject(new Error('refused'));
     for (let each = 0; each < 20; each++) await expect(slots.run(fails, isCrowded, never)).rejects.toThrow('refused');
     const gone = AbortSignal.abort(new Error('stopped'));
