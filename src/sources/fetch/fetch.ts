@@ -7,7 +7,7 @@ import type { Config } from '../../config/config.ts';
 import { makeFolder, unless, writeDurably } from '../../util/files.ts';
 import { acceptEncoding, fileIn, mediaType, tooLarge } from './body.ts';
 import { proxyOf } from './connect.ts';
-import { type Answer, GuardedClient, type Posting, release } from './guarded-client.ts';
+import { type Answer, type GuardedClient, guardedClient, type Posting, release } from './guarded-client.ts';
 import {
   type Fetched,
   type FetchOptions,
@@ -28,7 +28,7 @@ export class Fetcher {
 
   constructor(policy: FetchPolicy, { lookup }: { lookup?: LookupFunction } = {}) {
     this.policy = policy;
-    this.client = new GuardedClient(policy, lookup);
+    this.client = guardedClient(policy, lookup);
   }
 
   /**

@@ -9,7 +9,7 @@ import { isErrno } from '../../util/files.ts';
 import { hasCredentials, headersAsText, retryAfterMs } from '../../util/http.ts';
 import { headWithin } from '../../util/patience.ts';
 import { withoutSecrets } from '../../util/secrets.ts';
-import { type AddressGuard, addressGuard, guardedConnector, refusalOfHost, refusalOfName } from './connect.ts';
+import { addressGuard, guardedConnector, refusalOfHost, refusalOfName } from './connect.ts';
 import { type FetchOptions, type FetchPolicy, networkFailure, shown } from './policy.ts';
 import { oneOf } from './response-headers.ts';
 
@@ -63,43 +63,33 @@ export interface Posting {
   signal: AbortSignal;
 }
 
-export class GuardedClient {
-  private readonly policy: FetchPolicy;
-  private readonly guard: AddressGuard;
-  private readonly agent: Dispatcher;
-  private readonly lookup: LookupFunction;
+export const guardedClient = (policy: FetchPolicy, lookup: LookupFunction = systemLookup) => {
   /** Names that did not resolve here, until when (Unix ms) they are not looked up again. */
-  private readonly unknownUntil = new Map<string, number>();
-  private readonly pace: ReturnType<typeof paceOf>;
-
-  constructor(policy: FetchPolicy, lookup: LookupFunction = systemLookup) {
-    this.policy = policy;
-    this.guard = addressGuard(policy.allowPrivate);
-    this.pace = paceOf(policy.requestsPerSecond);
-    const { connectMs, headersMs, bodyMs, proxy } = policy;
-    this.lookup = lookup;
-    const connect = guardedConnector(this.guard, { connectMs, lookup });
-    const options = { connect, connections: connectionsPerHost, headersTimeout: headersMs, bodyTimeout: bodyMs };
-    // The connection to a proxy itself is not guarded, since proxies lie inside.
-    const agent = proxy ? new EnvHttpProxyAgent({ ...options, ...proxy }) : new Agent(options);
-    this.agent = agent.compose(headWithin(headersMs));
-  }
+  const unknownUntil = new Map<string, number>();
+  const guard = addressGuard(policy.allowPrivate);
+  const pace = paceOf(policy.requestsPerSecond);
+  const { connectMs, headersMs, bodyMs, proxy } = policy;
+  const connect = guardedConnector(guard, { connectMs, lookup });
+  const options = { connect, connections: connectionsPerHost, headersTimeout: headersMs, bodyTimeout: bodyMs };
+  // The connection to a proxy itself is not guarded, since proxies lie inside.
+  const bare = proxy ? new EnvHttpProxyAgent({ ...options, ...proxy }) : new Agent(options);
+  const agent = bare.compose(headWithin(headersMs));
 
   /** A server that echoes a login brings it into no message, log or name. */
-  readonly redact = (text: string): string =>
-    withoutSecrets(text, this.policy.credentials?.flatMap(({ secrets }) => secrets) ?? []);
+  const redact = (text: string): string =>
+    withoutSecrets(text, policy.credentials?.flatMap(({ secrets }) => secrets) ?? []);
 
   /** Sends a GET and follows redirects. @throws SourceRefusedError, SourceUnreachableError */
-  async ask(address: string, question: Question): Promise<Answer> {
+  const ask = async (address: string, question: Question): Promise<Answer> => {
     const trail: URL[] = [];
-    let url = this.admitted(URL.parse(address), trail);
+    let url = admitted(URL.parse(address), trail);
     for (;;) {
-      const where = this.redact(placed(url, trail));
+      const where = redact(placed(url, trail));
       // Who redirects to another server, or back from there, does not get a login to it.
       const isHome = trail.every(({ origin }) => origin === url.origin);
-      const credentials = isHome ? credentialsFor(url, this.policy.credentials ?? []) : null;
+      const credentials = isHome ? credentialsFor(url, policy.credentials ?? []) : null;
       const headersFor = (): Record<string, string> => ({ ...credentials?.headers, ...question.headersFor(url) });
-      const reply = await this.send(url, where, { ...question, headersFor });
+      const reply = await send(url, where, { ...question, headersFor });
       const login = credentials?.name ?? null;
       const { statusCode: status, body } = reply;
       const headers = headersAsText(reply.headers);
@@ -107,50 +97,53 @@ export class GuardedClient {
       if (!redirects.has(status) || location === undefined) return { status, headers, body, url, where, login };
       release(body);
       trail.push(url);
-      const { maxRedirects } = this.policy;
       const hint = 'open the address in a browser, and give the final one instead';
-      if (trail.length > maxRedirects)
-        throw new SourceRefusedError(`${shown(trail[0] ?? url)} redirects more than ${maxRedirects} times`, { hint });
-      url = this.admitted(URL.parse(location, url.href), trail);
+      if (trail.length > policy.maxRedirects)
+        throw new SourceRefusedError(`${shown(trail[0] ?? url)} redirects more than ${policy.maxRedirects} times`, {
+          hint,
+        });
+      url = admitted(URL.parse(location, url.href), trail);
     }
-  }
+  };
 
   /**
    * Sends one POST and resolves with the status of the answer, whatever it is; no redirect is followed.
    * @throws SourceRefusedError for an address that must not be reached; rejects as undici does when no answer comes
    */
-  async post(address: string, { headers, body, signal }: Posting): Promise<number> {
+  const post = async (address: string, { headers, body, signal }: Posting): Promise<number> => {
     const url = new URL(address);
-    const refusal = refusalOfHost(this.guard, url.hostname);
+    const refusal = refusalOfHost(guard, url.hostname);
     if (refusal !== null) throw refusal;
-    if (this.policy.proxy) await this.judgeName(url, url.origin);
+    if (proxy) await judgeName(url, url.origin);
     const path = `${url.pathname}${url.search}`;
-    const reply = await this.agent.request({ method: 'POST', origin: url.origin, path, headers, body, signal });
+    const reply = await agent.request({ method: 'POST', origin: url.origin, path, headers, body, signal });
     release(reply.body);
     return reply.statusCode;
-  }
+  };
 
   /** Pauses a host that sent Retry-After, and returns the milliseconds that it asked for. */
-  heed(answer: Answer): number | undefined {
+  const heed = (answer: Answer): number | undefined => {
     const ms = retryAfterMs(oneOf(answer.headers['retry-after']), Date.now());
-    if (ms !== undefined) this.pace.quiet(answer.url.host, ms, 'requested a pause');
+    if (ms !== undefined) pace.quiet(answer.url.host, ms, 'requested a pause');
     return ms;
-  }
+  };
 
-  async close(): Promise<void> {
-    await this.agent.destroy();
-  }
+  const close = (): Promise<void> => agent.destroy();
 
-  private async send(url: URL, where: string, { headersFor, signal, log }: Question): Promise<Dispatcher.ResponseData> {
-    await this.pace.turn(url.host, signal);
-    if (this.policy.proxy) await this.judgeName(url, where);
+  const send = async (
+    url: URL,
+    where: string,
+    { headersFor, signal, log }: Question,
+  ): Promise<Dispatcher.ResponseData> => {
+    await pace.turn(url.host, signal);
+    if (proxy) await judgeName(url, where);
     const begun = performance.now();
     try {
-      const reply = await this.agent.request({
+      const reply = await agent.request({
         method: 'GET',
         origin: url.origin,
         path: `${url.pathname}${url.search}`,
-        headers: { 'user-agent': this.policy.userAgent, ...headersFor(url) },
+        headers: { 'user-agent': policy.userAgent, ...headersFor(url) },
         signal,
       });
       log?.debug({ url: where, status: reply.statusCode, ms: Math.round(performance.now() - begun) }, 'answered');
@@ -158,22 +151,22 @@ export class GuardedClient {
     } catch (error) {
       if (signal.aborted) throw signal.reason;
       // Further requests to a dead host need not run into the same time-out.
-      if (isErrno(error, 'UND_ERR_CONNECT_TIMEOUT')) this.pace.quiet(url.host, deadMs, 'was unreachable a moment ago');
+      if (isErrno(error, 'UND_ERR_CONNECT_TIMEOUT')) pace.quiet(url.host, deadMs, 'was unreachable a moment ago');
       throw error instanceof SourceRefusedError ? inPlace(where, error) : networkFailure(where, error);
     }
-  }
+  };
 
   /** A proxy resolves names itself: a name is checked as far as it resolves here; for others, the proxy must block. */
-  private async judgeName({ hostname }: URL, where: string): Promise<void> {
+  const judgeName = async ({ hostname }: URL, where: string): Promise<void> => {
     // Where only the proxy resolves names, every lookup here takes seconds.
-    if ((this.unknownUntil.get(hostname) ?? 0) > Date.now()) return;
-    const refusal = await refusalOfName(this.guard, hostname, this.lookup);
-    if (refusal === 'unknown') this.unknownUntil.set(hostname, Date.now() + 60_000);
+    if ((unknownUntil.get(hostname) ?? 0) > Date.now()) return;
+    const refusal = await refusalOfName(guard, hostname, lookup);
+    if (refusal === 'unknown') unknownUntil.set(hostname, Date.now() + 60_000);
     else if (refusal !== null) throw inPlace(where, refusal);
-  }
+  };
 
   /** The address where it may be fetched. Throws SourceRefusedError where it may not. */
-  private admitted(url: URL | null, trail: readonly URL[]): URL {
+  const admitted = (url: URL | null, trail: readonly URL[]): URL => {
     const from = trail.at(-1);
     const refused = (what: string, hint: string): SourceRefusedError =>
       new SourceRefusedError(`${from === undefined ? '' : `${shown(from)} redirects: `}${what}`, { hint });
@@ -188,11 +181,15 @@ export class GuardedClient {
         `${shown(url)} holds a user name or password: it is not fetched`,
         'addresses are published and logged; write the login into `sources.credentials` of the configuration',
       );
-    const refusal = refusalOfHost(this.guard, url.hostname);
+    const refusal = refusalOfHost(guard, url.hostname);
     if (refusal !== null) throw inPlace(placed(url, trail), refusal);
     return url;
-  }
-}
+  };
+
+  return { redact, ask, post, heed, close };
+};
+
+export type GuardedClient = ReturnType<typeof guardedClient>;
 
 /** Releases an answer: a small rest is read to its end, so that the connection can be reused. */
 export const release = (body: Answer['body']): void => {

@@ -8,7 +8,6 @@ import type { Validators } from './policy.ts';
 /** A date this young (ms) may be shared by the next version (RFC 9110 section 8.8.2.2). */
 const youngMs = 2_000;
 
-/** Validators of a reply that came from `finalUrl`. */
 export const validatorsOf = (headers: IncomingHttpHeaders, finalUrl: URL, now: number): Validators => ({
   etag: etagOf(headers),
   lastModified: trustedDate(headers, now),
