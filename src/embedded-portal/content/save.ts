@@ -182,23 +182,31 @@ const initialItems = (fields: readonly Field[]): StoredNode['fields'] =>
     }),
   );
 
+const initialNode = { language: '', title: '', uid: 0, status: 1, comment: 0, promote: 0, sticky: 0, log: '' };
+
+const revisionBy = ({ now, uid }: Change) => ({ changed: now, revisionTimestamp: now, revisionUid: uid });
+
 /** Adds a node of a type with the fields it may have; defaults for what the body left open. The bytes of dropped files go later. */
 export const createNode = (
   change: Change,
   { type, fields }: { type: NodeType; fields: readonly Field[] },
   { core, changes }: NodeChanges,
 ): { nid: number; droppedFiles: StoredFile[] } => {
-  const { store, now, uid } = change;
+  const { store, now } = change;
   const initial = initialItems(fields);
   const items = { ...initial, ...partsOf(changes).own };
   for (const [name, value] of Object.entries(initial)) {
     if (items[name]?.length === 0 && changes.undefaulted?.includes(name) !== true) items[name] = value;
   }
   const node = {
-    ...{ language: '', title: '', uid: 0, status: 1, created: now, comment: 0, promote: 0, sticky: 0, log: '' },
+    ...initialNode,
+    created: now,
     uuid: randomUUID(),
     ...core,
-    ...{ type, changed: now, vuuid: randomUUID(), revisionTimestamp: now, revisionUid: uid, fields: items },
+    ...revisionBy(change),
+    vuuid: randomUUID(),
+    type,
+    fields: items,
   };
   const early = type !== 'resource' || targetsIn(changes) === undefined;
   const alias = early ? aliasFor(store, { ...node, nid: null }) : null;
@@ -210,12 +218,12 @@ export const createNode = (
 
 /** Changes a node: what `core` and `changes` do not mention stays; a new revision unless `core.newRevision` is false. */
 export const updateNode = (change: Change, node: StoredNode, { core, changes }: NodeChanges) => {
-  const { store, now, uid } = change;
+  const { store } = change;
   const { newRevision = true, ...rest } = core;
   const changed: StoredNode = {
     ...node,
     ...rest,
-    ...{ changed: now, revisionTimestamp: now, revisionUid: uid },
+    ...revisionBy(change),
     vuuid: newRevision ? randomUUID() : node.vuuid,
     fields: { ...node.fields, ...partsOf(changes).own },
   };

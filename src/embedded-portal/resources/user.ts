@@ -55,7 +55,7 @@ export const deletedCookie = ({ cookieName }: Call): string =>
 export const versionIn = ({ request: { headers } }: Call, action: string): unknown =>
   headers[`services_user_${action}_version`] ?? headers[`services-user-${action}-version`];
 
-const loginKeys = (call: Call): [name: string, password: string] =>
+export const loginKeys = (call: Call): [name: string, password: string] =>
   versionIn(call, 'login') === '1.1' ? ['name', 'pass'] : ['username', 'password'];
 
 const blockedWords = { user: 'Account is temporarily blocked.', address: 'This IP address is temporarily blocked.' };

@@ -154,7 +154,6 @@ export const openNodes = (db: DatabaseSync) => {
       run`DELETE FROM revision WHERE nid = ${nid}`;
       run`DELETE FROM node WHERE nid = ${nid}`;
     },
-    /** The nids a node refers to, in order. */
     targets: (nid: number) => column<number>`SELECT target FROM reference WHERE nid = ${nid} ORDER BY delta`,
     sources: (nid: number) => column<number>`SELECT DISTINCT nid FROM reference WHERE target = ${nid} ORDER BY nid`,
     setTargets: (nid: number, targets: number[]): void => {
@@ -217,7 +216,6 @@ export const openFiles = (db: DatabaseSync) => {
     byName: (name: string) => row<StoredFile>`SELECT * FROM file WHERE name = ${name}`,
     /** The uuids of all files, that is the names that belong on disk. */
     uuids: () => column<string>`SELECT uuid FROM file`,
-    /** The nodes that use a file, lowest nid first. */
     nodesOf: (fid: number) => column<number>`SELECT nid FROM file_usage WHERE fid = ${fid} ORDER BY nid`,
     add: (file: Omit<StoredFile, 'fid'>): number => insert('file', file),
     /** Makes exactly `fids` the files of a node and returns the files no longer in use (their rows are gone). */

@@ -11,7 +11,7 @@ import { makeTables } from './schema.ts';
 import { statementsOf } from './statements.ts';
 import { openTerms } from './terms.ts';
 import { openFlood, openSessions, openUsers } from './users.ts';
-import { Writer } from './writer.ts';
+import { writerOf } from './writer.ts';
 
 /** An open store; this process alone holds it. */
 export type Store = Awaited<ReturnType<typeof openStore>>;
@@ -99,7 +99,7 @@ export const openStore = async (dir: string, roles: RoleTable = defaultRoles) =>
     lock = lockStore(dir);
     const db = prepare(dir);
     const statements = statementsOf(db);
-    const writer = new Writer(db);
+    const writer = writerOf(db);
     const users = openUsers(db, roles);
     const terms = openTerms(db);
     const files = openFiles(db);

@@ -51,7 +51,6 @@ export const statementsOf = (db: DatabaseSync) => {
       const text = `INSERT INTO ${table} (${names.join(', ')}) VALUES (${names.map(() => '?').join(', ')})`;
       return run(text, ...Object.values<SQLInputValue>(row)).id;
     },
-    /** Changes the columns of `row` where `key` has that value. */
     update: <Row extends Columns<Row>>(table: string, [key, value]: [string, SQLInputValue], row: Row): void => {
       const changes = Object.keys(row).map((name) => `${name} = ?`);
       run(`UPDATE ${table} SET ${changes.join(', ')} WHERE ${key} = ?`, ...Object.values<SQLInputValue>(row), value);

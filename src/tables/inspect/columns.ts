@@ -50,36 +50,29 @@ export const mostlyOf = ({ kinds }: Pick<ColumnFacts, 'kinds'>): ColumnKind => {
   return [...counts].find(([, count]) => count >= total * mostShare)?.[0] ?? 'mixed';
 };
 
-export class ColumnKinds {
-  readonly #counts: Float64Array;
-  readonly #lines: Float64Array;
-
-  constructor(columns: number) {
-    this.#counts = new Float64Array(columns * kindsCount);
-    this.#lines = new Float64Array(columns * kindsCount);
-  }
+export const columnKinds = (columns: number) => {
+  const counts = new Float64Array(columns * kindsCount);
+  const lines = new Float64Array(columns * kindsCount);
 
   /** Counts a value of a column (from 0); those beyond the last one do not count. */
-  add(column: number, kind: number, line: number): void {
+  const add = (column: number, kind: number, line: number): void => {
     const at = column * kindsCount + kind;
-    const count = this.#counts[at] ?? 0;
-    if (count === 0) this.#lines[at] = line;
-    this.#counts[at] = count + 1;
-  }
+    const count = counts[at] ?? 0;
+    if (count === 0) lines[at] = line;
+    counts[at] = count + 1;
+  };
 
-  isFirst(column: number, kind: number): boolean {
-    return this.#counts[column * kindsCount + kind] === 1;
-  }
+  const isFirst = (column: number, kind: number): boolean => counts[column * kindsCount + kind] === 1;
 
-  facts(column: number): ColumnFacts {
+  const facts = (column: number): ColumnFacts => {
     const from = column * kindsCount;
     const kinds: KindCount[] = [];
     let [texts, values] = [0, 0];
-    for (const [at, facts] of valueKinds.entries()) {
-      const count = this.#counts[from + at] ?? 0;
+    for (const [at, own] of valueKinds.entries()) {
+      const count = counts[from + at] ?? 0;
       if (count === 0 || at === emptyKind) continue;
-      kinds.push({ ...facts, count, line: this.#lines[from + at] ?? 0 });
-      if (facts.kind === 'text') texts = count;
+      kinds.push({ ...own, count, line: lines[from + at] ?? 0 });
+      if (own.kind === 'text') texts = count;
       else values += count;
     }
     if (kinds.length > 1) kinds.sort((a, b) => a.line - b.line);
@@ -88,9 +81,11 @@ export class ColumnKinds {
       const next = joined(type, own);
       if (next !== type) [type, decidedBy] = [next, line];
     }
-    return { type, decidedBy, kinds, texts, values, empty: this.#counts[from + emptyKind] ?? 0 };
-  }
-}
+    return { type, decidedBy, kinds, texts, values, empty: counts[from + emptyKind] ?? 0 };
+  };
+
+  return { add, isFirst, facts };
+};
 
 /** True for numbers but plain integers, percentages and amounts among them. */
 const isNumber = ({ type, mostly }: KindFacts): boolean => type === 'number' || mostly === 'local number';

@@ -3,7 +3,7 @@ import { has, quoteFaults } from '../scan/byte-class.ts';
 import type { CellScanner } from '../scan/cell-scanner.ts';
 import { oversizeOf, quoteFaultOf } from '../scan/faults.ts';
 import { kindNumber, kindOf } from '../scan/value-kind.ts';
-import { ColumnKinds } from './columns.ts';
+import { columnKinds } from './columns.ts';
 import { type Findings, foundAt, foundIn, foundRow } from './finding.ts';
 import { mostColumns } from './header.ts';
 import { isNoteStart, paddedNotes, raggedRows } from './note-rows.ts';
@@ -33,7 +33,7 @@ export type RowInspector = ReturnType<typeof rowInspector>;
 
 export const rowInspector = (scanner: CellScanner, findings: Findings, settings: RowSettings) => {
   const { delimiter, width, header, rowBytes, apart } = settings;
-  const kinds = new ColumnKinds(Math.min(width, mostColumns + 1));
+  const kinds = columnKinds(Math.min(width, mostColumns + 1));
   const ragged = raggedRows(scanner, findings, width);
   const padded = paddedNotes(scanner, (row) => isApart(row));
   const names = secondHeaders(scanner, header, delimiter);

@@ -8,7 +8,7 @@ import { datastoreState } from '../../../src/dataset-api/values.ts';
 import { Datastore, type DatastoreOptions } from '../../../src/embedded-portal/datastore/datastore.ts';
 import type { AttachedFile } from '../../../src/embedded-portal/datastore/records.ts';
 import { datastoreSchema } from '../../../src/embedded-portal/store/schema.ts';
-import { Writer } from '../../../src/embedded-portal/store/writer.ts';
+import { writerOf } from '../../../src/embedded-portal/store/writer.ts';
 
 /** What a test works with. */
 export interface OpenDatastore {
@@ -41,7 +41,7 @@ export const openDatastore = (
   db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL');
   if (db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'datastore'").get() === undefined) db.exec(datastoreSchema);
   const tablesDir = join(dir, 'tables');
-  const writer = new Writer(db);
+  const writer = writerOf(db);
   const write = <T>(work: () => T): Promise<T> => writer.write(work);
   const datastore = new Datastore({ db, dir: tablesDir, log: pino({ level: 'silent' }), write, ...options });
   const file = (content: string | Buffer, name = 'data.csv'): string => {

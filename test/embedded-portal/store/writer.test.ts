@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, it } from 'vitest';
-import { Writer } from '../../../src/embedded-portal/store/writer.ts';
+import { writerOf } from '../../../src/embedded-portal/store/writer.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
 const open = () => {
@@ -13,7 +13,7 @@ const open = () => {
       .prepare('SELECT n FROM t ORDER BY n')
       .all()
       .map((row) => Number(row.n));
-  return { db, writer: new Writer(db), add: (n: number) => Number(add.run(n).lastInsertRowid), numbers };
+  return { db, writer: writerOf(db), add: (n: number) => Number(add.run(n).lastInsertRowid), numbers };
 };
 
 it('resolves with what the work returns, once it is committed', async () => {

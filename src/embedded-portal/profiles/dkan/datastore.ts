@@ -62,7 +62,6 @@ type Parts = Pick<DatastoreParts, 'db' | 'write' | 'races' | 'site'>;
 export interface DatastoreRelease {
   /** How often cron imports waiting tables, milliseconds, of which reads then show the state; null: neither. */
   cronMs: number | null;
-  /** `configurable_properties` of a datastore without configuration. */
   defaultProperties: DatastoreStatus['configurable_properties'] & Record<string, unknown>;
 }
 

@@ -92,7 +92,6 @@ const rewritten = (wkt: string): string =>
     .join('(')
     .replace(/^([a-z]+)\(/i, (_, type) => `${String(type).toUpperCase()} (`);
 
-/** What an item without value is made of beside it. */
 const withoutValue: Partial<Record<Field['kind'], (raw: RawItem) => RawItem>> = {
   text: ({ format }) => ({ format: textOf(format), safe_value: '' }),
   long: ({ format }) => ({ format: textOf(format) }),

@@ -8,7 +8,7 @@ import { may, Refusal } from '../../refusal.ts';
 import { keyOf, needField, refusesFilled, removeBytes, tooManyFiles } from '../../resources/attach.ts';
 import { datastoreResource, otherManager } from '../../resources/datastore.ts';
 import { needNode, nodeBody, nodeResource } from '../../resources/node.ts';
-import { loginOperation, refuseInactive, userResource, versionIn } from '../../resources/user.ts';
+import { loginKeys, loginOperation, refuseInactive, userResource, versionIn } from '../../resources/user.ts';
 import { codelessFault } from './faults.ts';
 import { listRows, listRowsOfKnown, warnsOfQuery } from './lists.ts';
 import { warn } from './wire.ts';
@@ -105,7 +105,7 @@ const loginOf = (keys: (call: Call) => [name: string, password: string]): Operat
 const versionedKeys = (call: Call): [string, string] => {
   const version = versionIn(call, 'login');
   if (version !== undefined && !/^\d+\.\d+$/.test(String(version))) warn(call);
-  return version === '1.1' ? ['name', 'pass'] : ['username', 'password'];
+  return loginKeys(call);
 };
 
 /** Everybody sees every account. */
