@@ -59,7 +59,6 @@ export interface PublishedFile {
 
 type Inspection = Omit<WholeInspection, 'fix'>;
 
-/** The faults of a table, one for each known place. */
 export const faultsOfTable = ({ findings }: Inspection, file: string): Fault[] =>
   findings.flatMap(({ code, hint, places }) => {
     if (code === null) return [];

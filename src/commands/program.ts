@@ -90,14 +90,29 @@ const nameOf = (usage: string): string => usage.split(' ', 1)[0] ?? '';
 const commandNames = [...listed.map(([usage]) => nameOf(usage)), 'help'];
 
 /** Words that people use for our commands; none stands for its opposite. */
-const otherNames: Record<string, string> = {
-  ...{ delete: 'remove', rm: 'remove', del: 'remove', destroy: 'remove', unpublish: 'remove', drop: 'remove' },
-  ...{ approve: 'release', accept: 'release', reject: 'discard', abort: 'cancel', stop: 'cancel', kill: 'cancel' },
-  ...{ unpause: 'resume', continue: 'resume', suspend: 'pause', ls: 'status', list: 'status', show: 'status' },
-  ...{ run: 'publish', sync: 'publish', upload: 'publish', push: 'publish', diff: 'plan', preview: 'plan' },
-  ...{ validate: 'check', lint: 'check', test: 'check', fix: 'check', serve: 'start', service: 'start', new: 'init' },
-  ...{ setup: 'init', logs: 'log', versions: 'history', link: 'adopt', restore: 'rebuild', backup: 'export' },
+const synonyms = {
+  remove: ['delete', 'rm', 'del', 'destroy', 'unpublish', 'drop'],
+  release: ['approve', 'accept'],
+  discard: ['reject'],
+  cancel: ['abort', 'stop', 'kill'],
+  resume: ['unpause', 'continue'],
+  pause: ['suspend'],
+  status: ['ls', 'list', 'show'],
+  publish: ['run', 'sync', 'upload', 'push'],
+  plan: ['diff', 'preview'],
+  check: ['validate', 'lint', 'test', 'fix'],
+  start: ['serve', 'service'],
+  init: ['new', 'setup'],
+  log: ['logs'],
+  history: ['versions'],
+  adopt: ['link'],
+  rebuild: ['restore'],
+  export: ['backup'],
 };
+
+const otherNames = Object.fromEntries(
+  Object.entries(synonyms).flatMap(([name, words]) => words.map((word) => [word, name])),
+);
 
 /** It is declared here because it needs all the others. */
 const completion: CommandDeclaration = {

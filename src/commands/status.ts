@@ -209,7 +209,11 @@ const overview = async (runtime: Runtime, { all = false, json = false }: StatusO
     json: statusSchema.parse({
       items: keys.map(itemJson),
       waiting: [],
-      ...{ fault, targets, held, overdue: late.overdue, runs: runs.map(runJson) },
+      fault,
+      targets,
+      held,
+      overdue: late.overdue,
+      runs: runs.map(runJson),
       inboxes: inboxes.map(({ left, spooled, ...inbox }) => ({ ...inbox, ignored: left, inProgress: spooled })),
     }),
     lines: lines(

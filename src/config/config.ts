@@ -46,7 +46,10 @@ export const resolveConfig = (file: ConfigFile, context: ResolveContext) => {
     file: context.path,
     stateDir: context.stateDir,
     portals: Object.fromEntries(
-      portals.map(([name, portal]): [string, PortalConfig] => [name, resolvePortal(name, portal, context)]),
+      portals.map(([name, portal]): [string, PortalConfig] => [
+        name,
+        portal.kind === 'remote' ? remotePortal(name, portal, context) : embeddedPortal(name, portal, context),
+      ]),
     ),
     /** The portal of `--portal`, which takes precedence over the manifest's own; null without that option. */
     portal: null as string | null,
@@ -119,9 +122,6 @@ const resolveNotify = (file: ConfigFile['notify'], { secrets }: ResolveContext) 
     heartbeat: file?.heartbeat === undefined ? null : redacting(heartbeatUrls(file.heartbeat), 'start', 'ok', 'fail'),
   };
 };
-
-const resolvePortal = (name: string, file: PortalFile, context: ResolveContext): PortalConfig =>
-  file.kind === 'remote' ? remotePortal(name, file, context) : embeddedPortal(name, file, context);
 
 /** A portal elsewhere, with password and token in clear. The token takes precedence over username and password. */
 export const remotePortal = (

@@ -111,11 +111,8 @@ const kindOfText = (text: string, isWhole: boolean): string | null => {
 };
 
 /** What endings claim; those of one family hold each other's bytes, or are told apart when they are read. */
-const families: Readonly<Record<string, string>> = {
-  ...{ csv: 'text', tsv: 'text', json: 'json', ndjson: 'json', jsonl: 'json', geojson: 'json' },
-  ...{ zip: 'zip', xlsx: 'zip', xlsm: 'zip', xls: 'xls' },
-};
-const familyOf = (ending: string): string | undefined => families[ending.replace(/\.?gz$/, '')];
+const families = [['csv', 'tsv'], ['json', 'ndjson', 'jsonl', 'geojson'], ['zip', 'xlsx', 'xlsm'], ['xls']];
+const familyOf = (ending: string) => families.find((endings) => endings.includes(ending.replace(/\.?gz$/, '')));
 
 const claim = /\.((?:csv|tsv|json|ndjson|jsonl|geojson)(?:\.gz)?|zip|xls[xm]?)$/i;
 const tables = new Set(['csv', 'tsv', 'csv.gz', 'tsv.gz', 'xlsx', 'zip']);

@@ -207,13 +207,22 @@ export const heldBy = {
 export const isHeldBack = (code: string): code is keyof typeof heldBy => Object.hasOwn(heldBy, code);
 
 const passing: ReadonlySet<string> = new Set<ErrorCode>([
-  ...(['machine-busy', 'state-full', 'portal-unreachable', 'portal-session', 'portal-login', 'portal-reply'] as const),
-  ...(['portal-not-api', 'import-timeout', 'job-lost', 'jobs-stuck', 'cancelled', 'interrupted'] as const),
-  ...(Object.keys(heldBy) as (keyof typeof heldBy)[]), // its own keys
+  'machine-busy',
+  'state-full',
+  'portal-unreachable',
+  'portal-session',
+  'portal-login',
+  'portal-reply',
+  'portal-not-api',
+  'import-timeout',
+  'job-lost',
+  'jobs-stuck',
+  'cancelled',
+  'interrupted',
 ]);
 
 /** True for what is not the fault of a dropped file: it stays in the spool, for a later run or a decision. */
-export const isPassing = ({ code }: Reason): boolean => passing.has(code);
+export const isPassing = ({ code }: Reason): boolean => passing.has(code) || isHeldBack(code);
 
 /** How a failure is reported: faults of the file itself are quarantined, most others failed. */
 export const outcomeOf = ({ code }: Pick<Reason, 'code'>): 'cancelled' | 'held' | 'quarantined' | 'failed' => {

@@ -24,7 +24,6 @@ export const countStates = async ({ ledger }: Pick<Runtime, 'ledger'>, target: T
   return counts;
 };
 
-/** An entry of the ledger, and the portal it is on. */
 export type KnownEntry = LedgerEntry & { portal: string };
 
 export const inOrder = (entries: Iterable<LedgerEntry>, { portal }: Target): KnownEntry[] =>
@@ -49,7 +48,6 @@ export const entriesWhere = async (
   return found.flat();
 };
 
-/** The name of its file where that comes from, or on the portal. */
 export const fileNameOf = ({ file, sourcePath }: LedgerEntry): string | null =>
   sourcePath ? basename(sourcePath) : (file?.name ?? null);
 

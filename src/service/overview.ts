@@ -125,7 +125,6 @@ export const overviewOf = (runtime: Runtime, served: () => readonly KnownTarget[
   return { counts, targets, view, runsByTarget };
 };
 
-/** Those of the portals that are paused. */
 export const pausesOf = async ({ pauses }: Pick<Runtime, 'pauses'>, portals: readonly string[]) => {
   const states = await Promise.all(portals.map(async (portal) => ({ portal, pause: await pauses.state(portal) })));
   return states.flatMap(({ portal, pause }) => (pause ? [{ portal, pause }] : []));

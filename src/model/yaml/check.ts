@@ -103,11 +103,16 @@ const notAllowed = (found: unknown, allowed: readonly unknown[]): string => {
 
 const listed = (values: readonly unknown[]): string => values.map(String).join(', ');
 
-const kindWords: Record<string, string> = { string: 'text', number: 'a number', boolean: 'true or false' };
 const mapping = 'a mapping (key: value)';
-const typeWords: typeof kindWords = {
-  ...kindWords,
-  ...{ int: 'a whole number', array: 'a list', object: mapping, record: mapping },
+
+const typeWords: Record<string, string> = {
+  string: 'text',
+  number: 'a number',
+  int: 'a whole number',
+  boolean: 'true or false',
+  array: 'a list',
+  object: mapping,
+  record: mapping,
 };
 
 const wrongType = (expected: string, found: unknown): string => {
@@ -122,7 +127,7 @@ const article = (found: unknown): string => {
   if (found === null) return 'nothing';
   if (Array.isArray(found)) return 'a list';
   if (typeof found === 'number' && !Number.isInteger(found)) return 'a fraction';
-  return typeof found === 'object' ? 'a mapping' : (kindWords[typeof found] ?? 'this');
+  return typeof found === 'object' ? 'a mapping' : (typeWords[typeof found] ?? 'this');
 };
 
 const outOfBounds = (issue: z.core.$ZodIssueTooSmall | z.core.$ZodIssueTooBig): string => {

@@ -8,7 +8,6 @@ import type { OnDrift } from '../../model/policy.ts';
 import type { DatasetWish, NodeFields } from '../../model/wish.ts';
 import type { Dialect, NodeChanges, Portal, PortalNode } from '../../portal-client/client.ts';
 
-/** The node of a wish. */
 export interface NodeWish extends Pick<DatasetWish, 'key' | 'identifier' | 'uuid' | 'title' | 'published' | 'fields'> {
   type: 'dataset' | 'resource';
   /** What the ledger shall hold once the node is verified. */
@@ -29,7 +28,6 @@ const markOf = (key: string): string => `sluice ${key} `;
 export const logOf = ({ key, fingerprint }: Pick<NodeWish, 'key' | 'fingerprint'>, nonce: string): string =>
   `${markOf(key)}${fingerprint.slice(0, 12)} ${nonce}`;
 
-/** The nonce of a new write. */
 export const newNonce = (): string => randomBytes(4).toString('hex');
 
 /** True for a node whose last revision we wrote for this key. */
@@ -47,7 +45,6 @@ export const bearsNonce = (node: Pick<PortalNode, 'log'>, key: string, { nonce }
 export const isOurs = (node: PortalNode, wish: NodeWish, uuid: string, dialect: Dialect): boolean =>
   node.type === wish.type && (sameUuid(node.uuid, uuid) || (dialect === 'form' && bearsMark(node, wish.key)));
 
-/** Compares uuids whatever their case. */
 export const sameUuid = (a: string, b: string): boolean => a !== '' && a.toLowerCase() === b.toLowerCase();
 
 /** True where a field differs from what was sent exactly as it is known to on this node. */
@@ -89,7 +86,6 @@ export const nidsIn = (value: unknown): string[] =>
 /** True for a list of so many resources that portals add the groups of the dataset to them by cron only. */
 export const areGroupsLate = (links: readonly string[]): boolean => links.length > 20;
 
-/** True where a node has all groups of a wish. */
 export const hasGroups = (node: NodeFields, { fields }: Pick<NodeWish, 'fields'>): boolean => {
   const held = new Set(nidsIn(node.og_group_ref));
   return nidsIn(fields.og_group_ref).every((group) => held.has(group));
@@ -172,7 +168,6 @@ export type UpdateDecision =
   | { do: 'keep'; why: string; kept: string[] }
   | { do: 'send'; why: string; kept: string[]; emptied: string[]; sendsMetadata: boolean };
 
-/** Decides whether a node is updated. */
 export const decideUpdate = (wish: NodeWish, facts: NodeFacts): UpdateDecision => {
   const { entry, node, onDrift, also } = facts;
   const isWanted = (name: string): boolean =>

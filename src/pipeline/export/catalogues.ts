@@ -206,7 +206,6 @@ interface Catalogue {
 
 const titleOf = ({ name }: ExportedPortal) => ({ title: name, description: `Datasets of ${name}` });
 
-/** The catalogues of an export. */
 export const catalogues: readonly Catalogue[] = [
   {
     file: 'catalogue.json',

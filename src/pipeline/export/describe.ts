@@ -96,7 +96,6 @@ export const uploadOf = (node: Readonly<Record<string, unknown>>): Upload | null
   return { name, uri: uri ?? '', bytes: Number(item.filesize), version };
 };
 
-/** Ids of the nodes that a field refers to. */
 export const targetsOf = (node: Readonly<Record<string, unknown>>, field: string): string[] => [
   ...new Set(fieldItems(node, field).flatMap(({ target_id }) => (target_id ? [String(target_id)] : []))),
 ];

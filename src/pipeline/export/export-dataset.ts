@@ -100,8 +100,14 @@ export const exportDataset = async (tools: ExportTools, wanted: DatasetOrder) =>
 };
 
 const nothing: DatasetRecord = {
-  ...{ version: 1, node: null, removed: null },
-  ...{ resources: [], removedResources: [], terms: {}, groups: {}, findings: [] },
+  version: 1,
+  node: null,
+  removed: null,
+  resources: [],
+  removedResources: [],
+  terms: {},
+  groups: {},
+  findings: [],
 };
 
 const storedOf = ({ node, file, findings }: ExportedResource): Stored => ({

@@ -41,11 +41,13 @@ const documentsOf = (name: string, portal: ExportedPortal): Document[] => {
     ),
     {
       file: 'ckan-batch.jsonl',
+      head: '',
       entry: (view) =>
         actions(view)
           .map((action) => `${JSON.stringify(action)}\n`)
           .join(''),
-      ...{ head: '', before: () => '', end: () => '' },
+      before: () => '',
+      end: () => '',
     },
     {
       file: 'manifest.yaml',

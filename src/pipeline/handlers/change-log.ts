@@ -151,7 +151,6 @@ export const mostListed = 1000;
 const longest = 1000;
 
 export interface LoggedTable {
-  /** Id of its resource. */
   id: string;
   /** Oldest first. */
   versions: readonly TableVersion[];

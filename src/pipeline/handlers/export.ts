@@ -94,7 +94,6 @@ export const planExport = async (deps: ExportDeps, job: JobContext<'run'>, order
   });
 };
 
-/** Ends a dataset that could not be exported. */
 export const endExport = async (runs: Runs, runId: string, key: string, reason: Reason): Promise<void> => {
   if (!(await runs.item(runId, key)).ended) await runs.end(runId, lineOf(key, null, { outcome: 'failed', reason }));
 };

@@ -67,7 +67,7 @@ export const publishResource = async (deps: HandlerDeps, item: Item, mode: Resou
     return item.end(removed, { outcome: 'done', reason: null });
   }
   const nothing = { source: null, prepared: null, fetched: null, table: null, changes: null, node: null };
-  const flow = new Flow({ ...nothing, ...how, deps, target, wish, seen, entry: before, fallsBack: false });
+  const flow = { state: { ...nothing, ...how, deps, target, wish, seen, entry: before, fallsBack: false } };
   const entry = await publish(flow).finally(async () => {
     const made = madeTable(flow.state.prepared);
     if (made) await removePreparedFile(made.path);
@@ -78,39 +78,34 @@ export const publishResource = async (deps: HandlerDeps, item: Item, mode: Resou
   return item.end(entry, { ...endOf(item, entry.reason), ...versions });
 };
 
-/** Steps of a resource one after the other, until its file turns out to be refused. */
-class Flow {
-  state: ResourceState;
+/** What the steps of a resource have come to, also where one of them fails. */
+type Flow = { state: ResourceState };
 
-  constructor(state: ResourceState) {
-    this.state = state;
-  }
-
-  async run(steps: readonly ResourceStep[]): Promise<void> {
-    const { deps, target, entry } = this.state;
-    try {
-      for (const step of steps) {
-        if (!this.state.fallsBack && isRefused(this.state)) return;
-        this.state = await step(this.state);
-      }
-    } catch (error) {
-      // A step that fails has recorded what it did.
-      const known = await deps.ledger.entry(target.item.portal, entry.key);
-      this.state = { ...this.state, entry: known ?? this.state.entry };
-      throw error;
+/** Takes steps one after the other, until the file turns out to be refused. */
+const take = async (flow: Flow, steps: readonly ResourceStep[]): Promise<void> => {
+  const { deps, target, entry } = flow.state;
+  try {
+    for (const step of steps) {
+      if (!flow.state.fallsBack && isRefused(flow.state)) return;
+      flow.state = await step(flow.state);
     }
+  } catch (error) {
+    // A step that fails has recorded what it did.
+    const known = await deps.ledger.entry(target.item.portal, entry.key);
+    flow.state = { ...flow.state, entry: known ?? flow.state.entry };
+    throw error;
   }
-}
+};
 
 /** Runs all steps; a file that the portal cannot import is replaced by the last good one, and the entry holds the reason. */
 const publish = async (flow: Flow): Promise<LedgerEntry> => {
   const { item } = flow.state.target;
   try {
-    await flow.run([...onThisHost, ...onThePortal, record]).catch(async (error: unknown) => {
+    await take(flow, [...onThisHost, ...onThePortal, record]).catch(async (error: unknown) => {
       const why = whyImportAgain(flow.state, error);
       if (why === null) throw error;
       await item.note(why);
-      await flow.run([importRows, verify, record]);
+      await take(flow, [importRows, verify, record]);
     });
   } catch (error) {
     const refused = await refuseFile(flow.state, error);
@@ -119,8 +114,8 @@ const publish = async (flow: Flow): Promise<LedgerEntry> => {
   }
   if (!isRefused(flow.state)) return flow.state.entry;
   return restoreLastGood(flow.state, async (state) => {
-    const back = new Flow(state);
-    await back.run(onThePortal);
+    const back = { state };
+    await take(back, onThePortal);
     return back.state;
   });
 };

@@ -29,7 +29,6 @@ interface WorkOptions {
 
 const noWork = (): RunWork => ({ datasets: [], resources: [], settled: [], claims: [] });
 
-/** The work of a page of the plan. */
 export const workOfPage = (page: PlannedPage, how: WorkOptions): RunWork => {
   const work = noWork();
   const below = Map.groupBy(

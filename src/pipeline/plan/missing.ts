@@ -7,7 +7,7 @@ import { type DatasetWish, isOfWeb, type NodeFields, type ResourceWish, sourcePa
 import type { SkippedEntry, Stated } from '../../sources/gather/dataset-wish.ts';
 import type { GuardRules, Manifest } from '../../sources/manifest/schema.ts';
 import { decodedPart } from '../../util/http.ts';
-import type { KnownState, Observed } from './plan.ts';
+import type { KnownState, Observed, Wish } from './plan.ts';
 
 /** Whether a key that the source does not name is there all the same: certainly, possibly, or not at all. */
 export type Sparing = (key: string) => 'certain' | 'possible' | 'none';
@@ -95,8 +95,6 @@ export interface Rename {
 
 /** What is known of the items that are compared, by key. */
 type KnownItems = Pick<KnownState, 'entries' | 'sources' | 'sent'>;
-
-type Wish = DatasetWish | ResourceWish;
 
 /**
  * Pairs entries that no wish names with wishes that have no node, each at most once: by uuid first, so that no item takes over

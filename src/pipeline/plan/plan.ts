@@ -105,7 +105,7 @@ const noNeed: Need = { actions: [], why: [] };
 
 const needOf = (why: string, ...actions: PlannedAction[]): Need => ({ actions, why: [why] });
 
-type Wish = DatasetWish | ResourceWish;
+export type Wish = DatasetWish | ResourceWish;
 
 const planned = (
   { key, title, uuid, metadataFingerprint: metadata }: Wish,
@@ -113,11 +113,18 @@ const planned = (
   { actions, why }: Need,
   known: Observed,
 ): PlanFileItem => ({
-  ...{ key, kind: kindOfKey(key), title, uuid, metadata, actions: [...actions] },
+  key,
+  kind: kindOfKey(key),
+  title,
+  uuid,
+  metadata,
+  actions: [...actions],
   nid: entry?.nid ?? null,
   vid: (entry && rowOf(known, entry)?.vid) || (entry?.vid ?? null),
   why: why.length > 0 ? why.join('; ') : null,
-  ...{ bytes: 0, changes: [], sha256: null },
+  bytes: 0,
+  changes: [],
+  sha256: null,
 });
 
 /** What was sent, with the groups by title, not by node id, where those of the wish are what was published. */

@@ -170,7 +170,6 @@ export class TargetPlan {
   }
 }
 
-/** Datasets and resources of a plan as one list. */
 export const flatten = (datasets: PlannedDataset[]): PlanFileItem[] =>
   datasets.flatMap(({ resources, ...dataset }) => [dataset, ...resources]);
 
@@ -178,8 +177,18 @@ export const flatten = (datasets: PlannedDataset[]): PlanFileItem[] =>
 export const planFileItems = (datasets: PlannedDataset[], removals: readonly Removal[]): PlanFile['items'] => [
   ...flatten(datasets),
   ...removals.map(({ key, kind, how, entry: { title, uuid, nid, vid } }) => ({
-    ...{ key, kind, title, uuid, nid, vid, actions: [how], why: 'the manifest no longer names it' },
-    ...{ bytes: 0, changes: [], metadata: null, sha256: null },
+    key,
+    kind,
+    title,
+    uuid,
+    nid,
+    vid,
+    actions: [how],
+    why: 'the manifest no longer names it',
+    bytes: 0,
+    changes: [],
+    metadata: null,
+    sha256: null,
   })),
 ];
 

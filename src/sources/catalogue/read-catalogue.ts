@@ -249,7 +249,6 @@ class EntryReader {
     return isObject ? { kind: 'other', key: null } : { kind: 'entries', key };
   }
 
-  /** Gives the whole value that begins with a token to `take`. */
   #parse({ token, value, offset }: Token, take: (whole: unknown) => void): void {
     if (!isOpening(token)) {
       take(value);

@@ -15,24 +15,27 @@ import { isAddress } from '../manifest/list-schemas.ts';
 
 const text = z.string().exactOptional();
 
+const texts = <Name extends string>(...names: Name[]) =>
+  Object.fromEntries(names.map((name) => [name, text])) as Record<Name, typeof text>; // as just made
+
 const contributor = z.looseObject({
-  ...{ title: text, givenName: text, familyName: text, organization: text, email: text, role: text },
+  ...texts('title', 'givenName', 'familyName', 'organization', 'email', 'role'),
   roles: z.array(z.string()).exactOptional(),
 });
 
 const packageResourceSchema = z.looseObject({
-  ...{ name: text, title: text, description: text, format: text, encoding: text },
+  ...texts('name', 'title', 'description', 'format', 'encoding'),
   path: z.union([z.string(), z.array(z.string()).min(1)]).exactOptional(),
   dialect: z.unknown().exactOptional(),
   schema: z.unknown().exactOptional(),
 });
 
 const packageSchema = z.looseObject({
-  ...{ name: text, id: text, title: text, description: text, homepage: text, version: text, created: text },
+  ...texts('name', 'id', 'title', 'description', 'homepage', 'version', 'created'),
   keywords: z.array(z.string()).exactOptional(),
-  licenses: z.array(z.looseObject({ name: text, path: text, title: text })).exactOptional(),
+  licenses: z.array(z.looseObject(texts('name', 'path', 'title'))).exactOptional(),
   contributors: z.array(contributor).exactOptional(),
-  sources: z.array(z.looseObject({ title: text, path: text })).exactOptional(),
+  sources: z.array(z.looseObject(texts('title', 'path'))).exactOptional(),
   resources: z.array(packageResourceSchema).min(1),
 });
 

@@ -278,8 +278,17 @@ export const quarantineClaim = async (claim: Claim, reason: Reason): Promise<str
   const hint = reason.hint ?? undefined;
   const context = (line !== undefined && lineOfFile(claim.path, line)) || undefined;
   const says = {
-    ...{ file: dropped, code, message, line, column, context, hint, when: new Date().toISOString() },
-    ...{ dropped: new Date(claimedAt).toISOString(), bytes, sha256 },
+    file: dropped,
+    code,
+    message,
+    line,
+    column,
+    context,
+    hint,
+    when: new Date().toISOString(),
+    dropped: new Date(claimedAt).toISOString(),
+    bytes,
+    sha256,
     resubmit: `fix the file and drop it into the inbox again as ${dropped}; this copy and this note may then be deleted`,
   };
   return await moveOut(claim, asidePath(foldersOfClaim(claim), claim), { ending: '.reason.yaml', says });

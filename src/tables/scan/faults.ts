@@ -69,7 +69,6 @@ const faultOfCell = (scanner: CellScanner, row: number, cell: number, rowBytes: 
   return faultOf('nul', placeInRow(scanner, row, cell, nul), { offset: scanner.base + nul });
 };
 
-/** The facts about a row that has another number of cells than expected. */
 export const raggedFacts = (scanner: CellScanner, row: number, expected: number): FactsOf<'row-long'> => {
   const line = scanner.lineOf(row);
   const end = scanner.ends[scanner.firstCell(row + 1) - 1] ?? 0;

@@ -53,8 +53,15 @@ const archive = 'a ZIP archive or an Excel workbook (.xlsx)';
 
 /** Kinds of files that are no table of text, in words. */
 const kinds: Readonly<Record<string, string>> = {
-  ...{ zip: archive, xlsx: archive, ods: archive, docx: archive, pdf: 'a PDF document', gz: 'a gzip archive' },
-  ...{ html: 'a web page', xml: 'an XML document', json: 'JSON' },
+  zip: archive,
+  xlsx: archive,
+  ods: archive,
+  docx: archive,
+  pdf: 'a PDF document',
+  gz: 'a gzip archive',
+  html: 'a web page',
+  xml: 'an XML document',
+  json: 'JSON',
   xls: 'an old Excel workbook (.xls), or one with a password',
 };
 
@@ -165,7 +172,12 @@ const opened = (raw: Generator<Buffer>, options: OpenOptions): OpenTable => {
   const known = { delimiter: options.delimiter, isHeader: skipped !== null };
   const layout = findLayout(first.subarray(0, sniffBytes), whole, known);
   return {
-    ...{ signature: signatureOf(head), bom, decodedFrom, layout, skipped, chunks: following(first, chunks) },
+    signature: signatureOf(head),
+    bom,
+    decodedFrom,
+    layout,
+    skipped,
+    chunks: following(first, chunks),
     [Symbol.dispose]: () => void raw.return(undefined),
   };
 };

@@ -46,7 +46,16 @@ const plainEntry = (entry: LedgerEntry): LedgerEntry => {
   const { key, kind, nid, title, file, rows, live, stale, reason, removed, syncedAt } = entry;
   const isSeen = live || stale;
   return newEntry({
-    ...{ key, kind, uuid: '', nid, title, rows, live, stale, removed, syncedAt },
+    key,
+    kind,
+    uuid: '',
+    nid,
+    title,
+    rows,
+    live,
+    stale,
+    removed,
+    syncedAt,
     url: isSeen ? entry.url : null,
     file: isSeen && file ? { ...file, fid: '', sha256: '' } : null,
     reason: reason && plainReason(reason),
