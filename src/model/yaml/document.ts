@@ -114,6 +114,7 @@ export const parseYaml = (text: string, file: string): YamlReading => {
 const wordsOf = ({ code, message }: { code: string; message: string }): string => {
   if (code === 'MULTIPLE_DOCS') return 'the file holds more than one YAML document; keep one (`---` separates them)';
   if (code === 'NON_STRING_KEY') return 'a key must be plain text, not a list, a mapping or an alias';
+  if (/call stack/.test(message)) return 'lists and mappings are nested too deeply';
   const quotes = code === 'BLOCK_AS_IMPLICIT_KEY' ? '; a value that holds ": " needs quotes' : '';
   const slash = code === 'BAD_DQ_ESCAPE' ? ' in double quotes; paths are written with "/"' : '';
   return `not valid YAML: ${message.charAt(0).toLowerCase()}${message.slice(1)}${quotes}${slash}`;
