@@ -15,11 +15,9 @@ import { type Column, chartHtml, chartOf, columnOf } from './chart.ts';
 import { type Fact, factsHtml, isExposed, linksHtml, nodeAnswer, shortened, termNames, titleText } from './layout.ts';
 import { type ListWish, listHtml, pageSize, pagesOf, queryOf, wishOf } from './list.ts';
 
-const mostParents = 20;
-
 const crumbsOf = (call: Call, node: StoredNode): Html[] =>
   call.portal.store.nodes
-    .linked(node.nid, mostParents)
+    .linked(node.nid, 20)
     .filter((row) => row.type === 'dataset' && mayRead(call.user, row))
     .map((row) => html` › <a href="${publicPath(row, call.baseUrl)}"><bdi>${titleText(row)}</bdi></a>`);
 

@@ -34,6 +34,17 @@ describe('delimited text', () => {
     });
   });
 
+  it('that is packed once more is called what it is, not text in another encoding', async () => {
+    const [gzip, zip] = [gzipSync(gzipSync('a\n1\n')), gzipSync(await zipOf({ 't.csv': 'a\n1\n' }))];
+    for (const [content, kind] of [
+      [gzip, 'a gzip archive'],
+      [zip, 'a ZIP archive or an Excel workbook'],
+    ] as const) {
+      const message = expect.stringContaining(`the file is ${kind}`);
+      await expect(made('t.csv.gz', content)).rejects.toMatchObject({ code: 'table-encoding', message });
+    }
+  });
+
   it('reports an unclosed quote and a row beyond the limit', async () => {
     await expect(made('t.csv.gz', gzipSync('a,b\n1,"x\n'))).rejects.toMatchObject({ code: 'table-quote' });
     const long = `a\n"${'x'.repeat(5000)}"\n`;

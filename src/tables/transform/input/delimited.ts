@@ -17,6 +17,7 @@ export const openDelimited = async (task: Cancellable<CheckTask>, notes: string[
   const close = () => rows.return(undefined);
   const { dialect, titleRows, candidates = [] } = text.layout;
   try {
+    if (text.signature) throw faultOf('not-a-table', { line: 1 }, { signature: text.signature });
     const first: Row[] = (await rows.next()).value ?? [];
     if (candidates.length > 0) throw faultOf('layout-unclear', { line: 1 }, { keys: candidates.map(({ key }) => key) });
     const by = dialect.delimiter === '\t' ? 'tabs' : shown(dialect.delimiter);
