@@ -110,6 +110,20 @@ describe('a catalogue on the web', () => {
     },
   );
 
+  it.each([
+    ['is read again before something is removed, and only then', 'unpublish', [1, 2, 1]],
+    ['is read once where nothing is to be removed', 'keep', [1, 1, 1]],
+  ])('%s', async (_what, onMissing, requests) => {
+    const path = `/again-${onMissing}.json`;
+    const manifest = harvest(`again-${onMissing}`, path, { onMissing });
+    for (const [run, count] of [20, 19, 19].entries()) {
+      serve(path, textOf(count), `"${count}"`);
+      server.asked.length = 0;
+      expect((await place.publish(manifest)).code).toBe(0);
+      expect(askedFor(path), `run ${run + 1}`).toHaveLength(requests[run] ?? 0);
+    }
+  });
+
   it('whose kept copy is not what it was is fetched again', async () => {
     serve('/kept.json', textOf(3), '"k"');
     const manifest = harvest('kept');

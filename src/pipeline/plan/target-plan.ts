@@ -229,7 +229,8 @@ const missingOf = async (options: TargetPlanOptions, index: ReadonlyMap<string, 
   let spares = sparesBy(complete);
   const isGone = ({ key, nid, removed }: IndexedEntry): boolean =>
     nid !== null && removed !== 'delete' && spares(key) !== 'certain';
-  if (stated.confirm && index.values().some((entry) => isGone(entry) && spares(entry.key) === 'none')) {
+  const isDue = (entry: IndexedEntry): boolean => isGone(entry) && !entry.removed && spares(entry.key) === 'none';
+  if (rules.onMissing !== 'keep' && stated.confirm && index.values().some(isDue)) {
     complete = await stated.confirm();
     spares = sparesBy(complete);
   }
