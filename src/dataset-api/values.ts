@@ -153,9 +153,10 @@ export const licenseAddress = (license: License): string | undefined => {
   return begin && `https://${/^(?:gnu|nationalarchives)/.test(begin) ? 'www.' : ''}${begin}${rest}`;
 };
 
-/** `by` must not match `by-nd`: the name ends where the address continues with a slash, a point, a version, or not at all. */
+/** `by` must not match `by-nd` or `by-4.0-nd`: it goes on with a slash, a point, a version, or not at all, and restricts nothing. */
 const begins = (address: string, begin: string): boolean =>
-  address.startsWith(begin) && /^(?:$|[/.#?]|-\d)/.test(address.slice(begin.length));
+  address.startsWith(begin) &&
+  /^(?:$|[/.#?]|-\d)(?!.*\b(?:n[cd]|sa|non\w*|with|not)\b)/.test(address.slice(begin.length));
 
 /** As the status endpoint gives them (spec 2.7). */
 export type DatastoreNumbers = Record<'storage' | 'data_import', number>;
