@@ -26,6 +26,10 @@ export const isWanted = (entry: unknown, { filters, excludes }: Pick<CatalogueSp
   Object.entries(filters).every(([path, values]) => hasOneOf(entry, path, values)) &&
   !Object.entries(excludes).some(([path, values]) => hasOneOf(entry, path, values));
 
+/** True where the entry has nothing at the path of a filter: it may be one that passed it before. */
+const isUnclear = (entry: unknown, { filters }: Pick<CatalogueSpec, 'filters'>): boolean =>
+  Object.keys(filters).some((path) => valuesAt(entry, path.split('.')).length === 0);
+
 /** The entry with `defaults` where it has nothing and with `overrides`; the one given is left as it is. */
 export const amended = (
   entry: unknown,
@@ -96,8 +100,7 @@ export const gatherCatalogue = async (
       if (wish) await take(wish);
     }
   }
-  const { doubts } = walk;
-  const complete: Completeness = doubts.size === 0 || [...doubts].join('; ');
+  const complete: Completeness = walk.doubts.size === 0 || [...walk.doubts].join('; ');
   const confirm = async (): Promise<Completeness> => {
     const again = new CatalogueWalk(source, limits);
     for await (const _entry of again.entries(from)); // only what it found counts
@@ -105,8 +108,6 @@ export const gatherCatalogue = async (
   };
   return { ...gathering.end(walk), complete, ...(complete === true && { confirm }) };
 };
-
-const longestList = 60;
 
 interface Faulty {
   entry: DescribedEntry;
@@ -147,7 +148,7 @@ class Gathering {
     const lines = sorted.map(([text, { times, first }]) => {
       return `${text} (${times === 1 ? `in ${first}` : `${times} times, first in ${first}`})`;
     });
-    const more = lines.splice(longestList).length;
+    const more = lines.splice(60).length;
     return more > 0 ? [...lines, `and ${more} more kinds of remarks`] : lines;
   }
 
@@ -157,9 +158,13 @@ class Gathering {
     if (reference !== null && entry.member > 0) this.#spared.push(datasetKey(name, idOfIdentifier(reference)));
     else if (reference !== null) this.#named.set(reference, this.#named.get(reference) ?? entry);
     if (reference !== null || entry.isRepeated) return null;
-    if (isObject(entry.value))
-      this.#described.add(textOf(entry.value['@id'])).add(namesOf(asDataset(entry.value, entry.isService)).identifier);
-    if (!isWanted(entry.value, catalogue)) return null;
+    const { identifier } = namesOf(asDataset(entry.value, entry.isService));
+    if (isObject(entry.value)) this.#described.add(textOf(entry.value['@id'])).add(identifier);
+    if (!isWanted(entry.value, catalogue)) {
+      if (identifier !== null && isUnclear(entry.value, catalogue))
+        this.#spared.push(datasetKey(name, idOfIdentifier(identifier)));
+      return null;
+    }
     const value = asDataset(amended(entry.value, catalogue), entry.isService);
     const names = namesOf(value);
     const where = `"${names.identifier ?? `entry ${entry.index}`}"`;

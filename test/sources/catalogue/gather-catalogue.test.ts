@@ -609,6 +609,22 @@ describe('DCAT-US 3.0', () => {
   });
 });
 
+describe('an entry with nothing where a filter looks', () => {
+  it('is not published, and keeps what it published', async () => {
+    const manifest = catalogueManifest({ filters: { 'publisher.name': ['Parks'] } });
+    const gathered = await gatherEntries(
+      [
+        entry('a', { publisher: { name: 'Parks' } }),
+        entry('b', { publisher: null }),
+        entry('c', { publisher: { name: 'Water' } }),
+      ],
+      manifest,
+    );
+    expect([gathered.wishes.map(({ key }) => key), gathered.skipped]).toEqual([['m/a'], []]);
+    expect(['m/b', 'm/b/r', 'm/c'].map(sparing(gathered, () => true))).toEqual(['certain', 'certain', 'none']);
+  });
+});
+
 describe('a faulty distribution', () => {
   const good = { downloadURL: url, title: 'Good' };
 
