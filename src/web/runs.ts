@@ -18,12 +18,10 @@ const requestSchema = z.strictObject({
   refresh: z.boolean().default(false),
 });
 
-const mostRequests = 60;
-
 /** Answers 202 with the runs that were requested, as `sluice run-now --no-wait --json` prints them. */
 export const runsPart: WebPart = (app, context) => {
   const { runtime } = context;
-  const limit = perMinute(mostRequests);
+  const limit = perMinute(60);
   app.setErrorHandler((thrown: Error & { statusCode?: number }, _request, reply) => {
     const error = machineFault(thrown);
     if (error instanceof SluiceError) return reply.code(statusOf(error)).send({ error: reasonOf(error) });

@@ -48,8 +48,6 @@ const threads = { of: import.meta.url, threads: 2 };
 const importers = new WorkerPool<ImportTask, ImportAnswer>({ file: 'import-worker', name: 'importFile', ...threads });
 const searchers = new WorkerPool<SearchTask, SearchRows>({ file: 'search-worker', name: 'searchRows', ...threads });
 
-const longestSearchMs = 30_000;
-
 /**
  * Imports, status and search. Each import is written to its own SQLite file; when it is complete and durable, one
  * transaction in portal.db points the resource at it: readers see the old table or the new one. An import is pending until
@@ -168,7 +166,7 @@ export class Datastore {
     if (table === null) throw searchRefused(404, 'The resource has no datastore table.');
     const { fields, limit, rows, count } = planSearch(table, wish);
     if (budget.left <= 0) throw searchRefused(413, 'The answer is too large; ask for less at once.');
-    const tooLong = AbortSignal.timeout(longestSearchMs);
+    const tooLong = AbortSignal.timeout(30_000);
     const task = { path: this.#files.path(table.file), rows, count, most: budget.left };
     const found = await searchers.run(task, tooLong).catch((error: unknown) => {
       if (tooLong.aborted) throw searchRefused(503, 'The search took too long.');

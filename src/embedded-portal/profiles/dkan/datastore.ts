@@ -10,8 +10,6 @@ import { timeLimitFault } from './faults.ts';
 import { type RecordedTable, recordedSearch, searchFault } from './search.ts';
 import { blocksOf, headerOf, type SimpleCell, SimpleParser, simpleText } from './simple-import.ts';
 
-const batchRows = 1000;
-
 /** Most text columns of a table: recorded with 200, refused with 400, by what such a database keeps of each within a row. */
 const mostColumns = 383;
 
@@ -304,7 +302,7 @@ export class RecordedDatastore implements PortalDatastore {
         if (at < first) continue;
         if (cells.length !== columns.length) return false;
         if (!isLost) batch.push(cells);
-        if (at % batchRows !== 0) continue;
+        if (at % 1000 !== 0) continue;
         if (!(await flush())) return false;
         isLost = true;
       }
