@@ -1,8 +1,8 @@
 // Observes what a plan compares with the ledger: files, addresses, tables, the listing of the portal. Writes nothing.
-import { orNull, SluiceError } from '../../model/errors.ts';
+import { orNull, PortalGoneError, SluiceError } from '../../model/errors.ts';
 import type { LedgerEntry, SourceFingerprint } from '../../model/ledger-entry.ts';
 import type { DatasetWish } from '../../model/wish.ts';
-import { isAnswer, type Portal, type PortalTable } from '../../portal-client/client.ts';
+import type { Portal, PortalTable } from '../../portal-client/client.ts';
 import { fileOf } from '../../portal-client/replies.ts';
 import { fingerprintFile } from '../../sources/drop/fingerprint.ts';
 import type { Fetcher } from '../../sources/fetch/fetch.ts';
@@ -116,10 +116,7 @@ const rowsFault = (rows: number | null, size: PortalTable | null | undefined): s
 
 /** Why the state of a table does not show that it is imported; null where it does, or its node is gone. */
 const stateFault = async (portal: Portal, nid: string, signal: AbortSignal): Promise<string | null> => {
-  const told = await toldOf(portal, nid, signal).catch((error: unknown) => {
-    if (isAnswer(error, 'node-gone')) return null;
-    throw error;
-  });
+  const told = await orNull(toldOf(portal, nid, signal), [PortalGoneError]);
   return told?.fault ?? null;
 };
 
