@@ -170,7 +170,9 @@ const standText = (entry: Shown): string => {
   if (entry.run) return `not live yet: ${entry.run}`;
   if (isGuarded(entry) && !entry.refused) return 'stale: no new data';
   if (entry.reason && isHeldBack(entry.reason.code)) {
-    const still = entry.live ? 'live' : entry.stale ? 'the portal still serves the previous version' : 'not live';
+    // Of an edit nobody knows what readers see: it may have unpublished the node.
+    const isPrevious = entry.stale && entry.reason.code !== 'drift';
+    const still = entry.live ? 'live' : isPrevious ? 'the portal still serves the previous version' : 'not live';
     return `HELD by ${heldBy[entry.reason.code]}: ${still}`;
   }
   if (entry.live) return 'live';

@@ -51,6 +51,7 @@ describe('an edit of a field of ours', () => {
     }
     const status = await place.run(['status', 'held/one']);
     expect(status).toMatchObject({ code: 3, out: expect.stringMatching(byAPerson) });
+    expect(status.out).toContain('HELD by an edit on the portal: not live\n');
     expect(gateway.takeWrites()).toEqual([]);
     expect(await titleOf(nid)).toBe('As the person likes it');
 
