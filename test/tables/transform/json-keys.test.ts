@@ -37,6 +37,10 @@ describe('rows that are not one table', () => {
     ['t.json', '[{"id":1,"geo":{"lat":1}}]'],
     ['t.jsonl', '{"type":"meta","version":2}\n{"town":"Ulm","n":1}\n{"town":"Bonn","n":2}\n'],
     ['t.json', '[{"town":"Ulm","n":1},{"error":"timeout"},{"town":"Bonn","n":2}]'],
+    ['t.json', '["a","b"]'],
+    ['t.json', '{"id":{"0":1,"1":2},"name":{"0":"Ann","1":"Bob"}}'],
+    ['t.json', '{"version":"2.0","class":"dataset","id":["year"],"size":[2],"value":[1,2]}'],
+    ['t.json', `{"list":[${'1,'.repeat(70_000)}1]}`],
     ['t.geojson', '{"type":"FeatureCollection","features":[{"type":"Feature","properties":{"a":1}}]}'],
   ])('are refused where files are fixed, and published as a file elsewhere: %s %s', async (name, content) => {
     await expect(made(name, content, { mend: 'safe' })).rejects.toMatchObject({
@@ -44,6 +48,27 @@ describe('rows that are not one table', () => {
     });
     expect((await made(name, content)).kind).toBe('as-is');
   });
+
+  it.each([
+    ['{"error": {"code": 404}}', 'is the answer of a server that failed'],
+    ['{"errors": [{"message": "timeout"}], "data": null}', 'is the answer of a server that failed'],
+    ['{"data": null, "errors": [{"message": "timeout"}]}', 'is not an array of rows'],
+    ['{"success": false, "help": "x"}', 'is the answer of a server that failed'],
+    ['{"message": "Forbidden"}', 'is the answer of a server that failed'],
+    ['rows([{"id": 1}]);', 'is not JSON'],
+    ['Service unavailable\n', 'is not JSON'],
+    ['', 'is not JSON'],
+    ['null', 'is not an array of rows'],
+  ])('are refused with their cause: %s', async (content, cause) => {
+    await expect(made('t.json', content, { mend: 'safe' })).rejects.toThrow(`t.json ${cause}`);
+  });
+
+  it.each([['{"title":"x","errors":[],"pages":3}'], ['{"message":"hello","id":7}'], ['{"detail":{"a":1},"n":null}']])(
+    'are no answers of servers: %s',
+    async (content) => {
+      expect((await made('t.json', content, { mend: 'safe' })).kind).toBe('as-is');
+    },
+  );
 
   it('are refused in an archive of several tables, but not one without any', async () => {
     const two = await zipOf({ 'a.csv': 'a\n1\n', 'b.csv': 'b\n1\n' });

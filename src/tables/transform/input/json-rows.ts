@@ -47,15 +47,28 @@ export const jsonFormat = async (bytes: Bytes, name: string): Promise<'array' | 
   let head = '';
   for await (const text of decoded(bytes)) {
     head += text;
-    if (head.length > 64 * 1024) break;
+    if (head.length > mostRead) break;
   }
   if (head.trimStart().startsWith('[')) return 'array';
   const [first = '', ...others] = head.trimStart().split('\n');
   if (isObject(parsedJson(first)) && others.some((line) => line.startsWith('{'))) return 'lines';
-  throw new NotOneTable(`${name} is not an array of rows`, /:\s*\[\s*[{[]/.test(head) ? 'rows' : 'nothing', {
-    hint: 'a table is an array of objects, or one object a line; to publish the file as it is: `import: never`',
+  const value = head.length > mostRead ? {} : parsedJson(head);
+  const isAnswer = isObject(value) && failure.test(head);
+  const holdsRows = isAnswer || !isObject(value) || Object.values(value).every((it) => it instanceof Object);
+  let [what, way] = ['not an array of rows', 'a table is an array of objects, or one object a line'];
+  if (isAnswer) [what, way] = ['the answer of a server that failed', 'fetch the table again'];
+  if (value === undefined) [what, way] = ['not JSON', 'look for what stands around the array, or in its place'];
+  const isNested = /:\s*\[\s*[{[]|"class"\s*:\s*"dataset"/.test(head);
+  throw new NotOneTable(`${name} is ${what}`, holdsRows || isNested ? 'rows' : 'nothing', {
+    hint: `${way}; to publish the file as it is: \`import: never\``,
   });
 };
+
+const mostRead = 64 * 1024;
+
+/** What servers answer in place of what was asked for. */
+const failure =
+  /^\s*\{\s*"(?:(?:errors?|exception|fault)"\s*:\s*(?!null|false|\[\])|(?:message|detail)"\s*:\s*"[^"]*"\s*\}\s*$)|"success"\s*:\s*false/i;
 
 async function* rowsOf(items: AsyncIterable<Item>, columns: ReadonlyMap<string, number>): AsyncGenerator<Row> {
   for await (const item of items) {
@@ -85,8 +98,7 @@ const objectOf = ({ row, text }: Item): Record<string, unknown> => {
   }
   if (!isObject(value)) {
     const details = { line: row, hint: 'each row must be an object such as {"id": 1, "name": "Parks"}' };
-    // A list of anything else has no rows at all.
-    if (row === 1) throw new NotOneTable('row 1 is not an object', Array.isArray(value) ? 'rows' : 'nothing', details);
+    if (row === 1) throw new NotOneTable('row 1 is not an object', 'rows', details);
     throw new TableInputError(`row ${row} is not an object`, details);
   }
   return value;
