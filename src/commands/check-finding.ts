@@ -3,7 +3,7 @@ import type { Config } from '../config/config.ts';
 import type { ErrorCode } from '../model/errors.ts';
 import type { ResourceWish } from '../model/wish.ts';
 import type { CheckOptions, TableReport } from '../tables/check.ts';
-import type { FixReport } from '../tables/fix/row-fixer.ts';
+import type { FixReport } from '../tables/fix/fix-worker.ts';
 import type { NumberNotation } from '../tables/inspect/columns.ts';
 import type { Finding, FindingPlace } from '../tables/inspect/finding.ts';
 import type { Inspection as WholeInspection } from '../tables/inspect/inspect-file.ts';

@@ -6,7 +6,7 @@ import { ConfigError, TableFaultError, UsageError } from '../model/errors.ts';
 import { encodings } from '../model/recipe/encodings.ts';
 import { isTabular } from '../model/recipe/recipe.ts';
 import { fixTable } from '../tables/check.ts';
-import type { FixReport } from '../tables/fix/row-fixer.ts';
+import type { FixReport } from '../tables/fix/fix-worker.ts';
 import { encodingNamed } from '../tables/scan/encodings.ts';
 import { byName } from '../util/natural.ts';
 import { countText, plural } from '../util/plural.ts';

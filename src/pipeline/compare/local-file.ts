@@ -11,7 +11,7 @@ import { type ResourceSource, type ResourceWish, sentName } from '../../model/wi
 import { factsOf, fingerprintFile, kindOfFile } from '../../sources/drop/fingerprint.ts';
 import type { FetchedFile, FetchedFiles } from '../../sources/fetch/fetched-files.ts';
 import { checkTable, type TableReport } from '../../tables/check.ts';
-import { rowsDropped } from '../../tables/scan/rows-dropped.ts';
+import { rowsDropped } from '../../tables/inspect/importer.ts';
 import {
   type Prepared,
   type PreparedTable,

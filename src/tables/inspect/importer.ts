@@ -1,4 +1,6 @@
-// What importers of portals refuse or change in tables that are sound otherwise: the watch that finds it. They are remarks: other portals read by RFC 4180, as does everybody who downloads the file.
+// What importers of portals refuse, change or drop of tables that are sound otherwise. What the watch finds are remarks:
+// other portals read by RFC 4180, as does everybody who downloads the file.
+import { createReadStream } from 'node:fs';
 import { countedColumns, isUnstableColumn } from '../../dataset-api/names.ts';
 import type { CellScanner } from '../scan/cell-scanner.ts';
 import { type FindingKind, importer, longestImported, mostImported } from '../scan/fault-kinds.ts';
@@ -6,9 +8,6 @@ import { type Finding, type Findings, foundIn } from './finding.ts';
 
 /** Kinds for which the import of the whole table may fail, or end early; with the others values are stored differently. */
 const refused: readonly FindingKind[] = ['importer-escape', 'importer-long', 'importer-wide', 'importer-columns'];
-
-/** A finding of tables in general that is a change by importers as well. */
-const trimmed = `${importer} removes spaces around values outside quotes`;
 
 /** What importers make of a table, a line each: what may stop them, and what they store differently. */
 export interface ImporterRemarks {
@@ -24,7 +23,8 @@ export const importerRemarks = (findings: readonly Finding[]): ImporterRemarks =
     const more = count > 1 ? `, and ${(count - 1).toLocaleString('en')} more` : '';
     const place = `line ${line}${column === null ? '' : `, column ${column}`}${more}`;
     const does = refused.includes(kind) ? 'refuses' : 'changes';
-    remarks[does].push(`${place}: ${kind === 'spaces' ? trimmed : message}`);
+    const what = kind === 'spaces' ? `${importer} removes spaces around values outside quotes` : message;
+    remarks[does].push(`${place}: ${what}`);
   }
   return remarks;
 };
@@ -95,4 +95,43 @@ const lastAtMost = (numbers: Int32Array, count: number, limit: number): number =
     else high = middle;
   }
   return low;
+};
+
+const blockBytes = 32;
+const rowsAtOnce = 1000;
+
+/**
+ * Lines (from 1) of the rows that the simple importer of entity portals drops of a CSV file with a header and `rows` rows: it
+ * reads blocks, writes after every 1,000th row, and forgets what else ended in that block (recorded behaviour 13a).
+ */
+export const rowsDropped = async (path: string, rows: number, signal: AbortSignal): Promise<number[]> => {
+  const dropped: number[] = [];
+  if (rows <= rowsAtOnce) return dropped;
+  let [offset, line, begunAt, records] = [0, 1, 1, 0];
+  /** The block in which the last 1,000th row ended. */
+  let fullBlock = -1;
+  let [isQuoted, isEscaped, isEmpty] = [false, false, true];
+  const endRecord = (): void => {
+    const block = Math.floor(offset / blockBytes);
+    // The header is record 0.
+    if (block === fullBlock) dropped.push(begunAt);
+    else if (records > 0 && records % rowsAtOnce === 0) fullBlock = block;
+    records += 1;
+    isEmpty = true;
+  };
+  const take = (byte: number): void => {
+    const isEnd = (byte === lineFeed || byte === carriageReturn) && !isQuoted;
+    if (!isEnd) {
+      if (isEmpty) begunAt = line;
+      isEmpty = false;
+      if (byte === quote && !isEscaped) isQuoted = !isQuoted;
+    } else if (!isEmpty) endRecord();
+    isEscaped = byte === backslash && !isEscaped;
+    if (byte === lineFeed) line += 1;
+    offset += 1;
+  };
+  for await (const chunk of createReadStream(path, { signal }) as AsyncIterable<Buffer>) {
+    for (const byte of chunk) take(byte);
+  }
+  return dropped;
 };

@@ -1,11 +1,13 @@
-// Inspects a table in one pass: encoding, layout, header, rows, values.
+// Inspects a table in one pass: encoding, layout, header, rows, values, and the table as a whole.
 import { isAscii } from 'node:buffer';
 import type { ColumnKind } from '../../model/table-history.ts';
 import type { CellScanner } from '../scan/cell-scanner.ts';
 import { contextAt } from '../scan/cell-text.ts';
 import { rfc4180 } from '../scan/dialect.ts';
+import { foreignLineEnds, isSentence } from '../scan/division.ts';
 import { type EncodingVerdict, EncodingWatch, hintOf } from '../scan/encoding-watch.ts';
 import { oversizeOf } from '../scan/faults.ts';
+import type { Layout } from '../scan/layout.ts';
 import { type OpenTable, scannerOf } from '../scan/open-table.ts';
 import type { ColumnType } from '../scan/value-kind.ts';
 import { type ColumnFacts, columnRemarks, mostlyOf, type NumberNotation, notationsOf } from './columns.ts';
@@ -13,7 +15,6 @@ import { type Finding, Findings, type FoundAt, mostPlaces, type Verdict, verdict
 import { emptyTail, headerFindings, mostColumns, type ScannedHeader, scannedHeader } from './header.ts';
 import { importerWatch } from './importer.ts';
 import { type RowInspector, rowInspector } from './row-inspector.ts';
-import { tableRemarks } from './table-remarks.ts';
 
 interface InspectedColumn {
   name: string;
@@ -58,12 +59,6 @@ const lostTexts = [
   { kind: 'replaced', bytes: Buffer.from([0xef, 0xbf, 0xbd]) },
   { kind: 'twice-encoded', bytes: Buffer.from([0xc3, 0x83, 0xc2]) },
 ] as const;
-
-/** A place in a chunk that is to be reported once the rows before it are scanned. */
-interface Mark {
-  at: number;
-  report: (place: FoundAt & { offset: number }) => void;
-}
 
 /** Inspects a table that is fed chunk by chunk, without a byte order mark. */
 export const tableInspection = (settings: InspectionSettings) => {
@@ -111,7 +106,7 @@ export const tableInspection = (settings: InspectionSettings) => {
   };
 
   /** The places of lost text of a kind; where enough are known, the others count with the last of them. */
-  const lost = (chunk: Buffer, { kind, bytes }: (typeof lostTexts)[number]): Mark[] => {
+  const lost = (chunk: Buffer, { kind, bytes }: (typeof lostTexts)[number]) => {
     const offsets: number[] = [];
     for (let at = chunk.indexOf(bytes); at >= 0; at = chunk.indexOf(bytes, at + 1)) offsets.push(at);
     const known = findings.of(kind);
@@ -120,15 +115,15 @@ export const tableInspection = (settings: InspectionSettings) => {
     if (room === 0 && known) known.count += others;
     return offsets.slice(0, room).map((at, index) => {
       const count = index === room - 1 ? others + 1 : 1;
-      return { at, report: (place) => findings.add(kind, { ...place, count }) };
+      return { at, report: (place: FoundAt) => findings.add(kind, { ...place, count }) };
     });
   };
 
   const feed = (chunk: Buffer): void => {
     if (!isTable) return;
-    const marks: Mark[] = watch.feed(chunk).map((at) => ({
+    const marks = watch.feed(chunk).map((at) => ({
       at,
-      report: (place) => {
+      report: (place: FoundAt & { offset: number }) => {
         if (badAt.length < mostPlaces) badAt.push({ ...place, byte: chunk[at] ?? 0 });
       },
     }));
@@ -183,7 +178,7 @@ export const tableInspection = (settings: InspectionSettings) => {
 
   const reportColumns = ({ cells, line, places }: ScannedHeader, { rows, kinds: counts }: RowInspector) => {
     const facts = cells.map((_, column) => counts.facts(column));
-    judgeRepeats(findings.of('repeated-header'), facts);
+    judgeRepeats(findings.of('repeated-header'), facts, skipped === null ? rows : 0);
     const isRecord = layout.headerless === true;
     const names = headerFindings(findings, { cells, line, places, facts, delimiter, isRecord });
     importer.header(cells, line);
@@ -233,15 +228,91 @@ export const tableInspection = (settings: InspectionSettings) => {
   return { feed, end };
 };
 
-/** A row like the header is a header beyond doubt where a column has no other text; otherwise it may be a row. */
-const judgeRepeats = (repeats: Finding | undefined, facts: ColumnFacts[]): void => {
+/**
+ * A row like the header is a header beyond doubt where a column has no other text; otherwise it may be a row, if hardly in
+ * a table of several columns, of which it is not half of the `rows`.
+ */
+const judgeRepeats = (repeats: Finding | undefined, facts: ColumnFacts[], rows: number): void => {
   if (repeats === undefined) return;
   const isHeader = facts.some(({ texts, values }) => texts === repeats.count && values >= Math.max(2, texts));
-  if (isHeader) repeats.code = 'table-header';
-  else repeats.mend = null;
+  if (isHeader || (facts.length > 1 && repeats.count < rows / 2)) repeats.code = 'table-header';
+  if (!isHeader) repeats.mend = null;
 };
 
 const lineEndsOf = ({ lf, crlf, cr }: CellScanner['lines']): Inspected['lineEnds'] => {
   const [kind = 'none', ...others] = (['LF', 'CRLF', 'CR'] as const).filter((_, at) => ([lf, crlf, cr][at] ?? 0) > 0);
   return others.length > 0 ? 'mixed' : kind;
+};
+
+interface TableRead {
+  lines: { lf: number; crlf: number; cr: number; blank: number; firstBlank: number };
+  layout: Layout;
+  header: { line: number; cells: string[] } | null;
+  last: { line: number; filled: number; note: boolean; cutNote: boolean; total: boolean } | null;
+  rows: number;
+  firstRowLine: number;
+  /** Lines above that, which were skipped on request; null: not given. Where given, all rows below the header are records. */
+  skipped: number | null;
+}
+
+const tableRemarks = (findings: Findings, read: TableRead): void => {
+  const { dialect, candidates = [], division } = read.layout;
+  const keys = candidates.map(({ key }) => key);
+  if (keys.length > 0) findings.add('layout-unclear', { line: 1, candidates }, { keys });
+  if (division)
+    findings.add(division.isRead ? 'delimiter-foreign' : 'undivided', { line: read.header?.line ?? 1 }, division);
+  aboveHeader(findings, read);
+  blankLines(findings, read);
+  lineEnds(findings, read);
+  if (dialect.quote !== '"' || dialect.escape !== '"') findings.add('quote-style', { line: 1 }, dialect);
+  if (read.header !== null) rowRemarks(findings, read, read.header);
+};
+
+const rowRemarks = (
+  findings: Findings,
+  { last, rows, skipped }: TableRead,
+  { line, cells }: NonNullable<TableRead['header']>,
+): void => {
+  if (rows === 0) {
+    const ends = foreignLineEnds(cells.join(','));
+    if (ends !== null || isSentence(cells)) findings.add('no-table', { line }, { ends });
+    else findings.add('no-rows', { line });
+  }
+  if (last === null || rows < 2) return;
+  const at = { line: last.line, column: 1 };
+  if (cells.length > 2 && last.filled === 1 && last.note && findings.of('footer') === undefined)
+    findings.add('footer-padded', at);
+  if (last.cutNote && skipped === null) findings.add('footer', { line: last.line }, { looks: 'cut' });
+  if (last.total) findings.add('total-row', at);
+};
+
+const aboveHeader = (findings: Findings, { layout, header, lines, firstRowLine, skipped }: TableRead): void => {
+  if (header === null) return;
+  if (layout.titleRows > 0) {
+    const at = { line: firstRowLine, count: layout.titleRows };
+    findings.add('title-rows', at, { header: header.line });
+  } else if (skipped !== null && skipped > 0)
+    findings.add('title-rows', { line: 1, count: skipped }, { isSkipped: true });
+  else if (lines.firstBlank === 1) findings.add('blank-first', { line: 1, offset: 0, count: header.line - 1 });
+};
+
+const blankLines = (findings: Findings, { lines, header, skipped, last }: TableRead): void => {
+  const above = header === null ? 0 : header.line - 1 - (skipped ?? 0);
+  if (lines.blank === 0 || (lines.firstBlank <= above + (skipped ?? 0) && lines.blank <= above)) return;
+  const line = lines.firstBlank;
+  const isUnclear = header?.cells.length === 1 && line < (last?.line ?? 0) && skipped === null;
+  findings.add('blank-lines', { line, count: lines.blank }, { isUnclear });
+};
+
+const lineEnds = (
+  findings: Findings,
+  { header, skipped, lines: { lf, crlf, cr, blank, firstBlank } }: TableRead,
+): void => {
+  const kinds = Object.entries({ CRLF: crlf, LF: lf, CR: cr }).filter(([, count]) => count > 0);
+  if (kinds.length > 1) {
+    const shares = kinds.map(([name, count]) => `${name} ${count.toLocaleString('en')}`).join(', ');
+    // Without a second column nothing tells a line end from a line break in a cell.
+    const isUnclear = cr > 0 && header?.cells.length === 1 && skipped === null;
+    findings.add('line-ends-mixed', { line: 1 }, { shares, isUnclear });
+  } else if (cr > 0 && (cr > 1 || blank > 0 || firstBlank > 0)) findings.add('line-ends-old', { line: 1 });
 };

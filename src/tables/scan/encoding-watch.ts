@@ -16,8 +16,6 @@ const mostOffsets = 10;
 /** How much text is kept as evidence: pieces per byte beyond ASCII, bytes in all, bytes of a piece. */
 const [mostPieces, mostBytes, longestPiece] = [6, 12 * 1024, 2048];
 
-const mostCandidates = 3;
-
 /** Tab, line ends, quote, comma, semicolon: what ends a piece of text, and no character of several bytes holds. */
 const ends = new Set([0x09, 0x0a, 0x0d, 0x22, 0x2c, 0x3b]);
 
@@ -80,7 +78,7 @@ export class EncodingWatch {
       const [reading, rival] = readingsOf(textOf([...utf8]), { utf8: true });
       if (reading?.encoding === 'utf-8' && isPlainly(reading, rival)) return { encoding: 'mixed', candidates: [] };
     }
-    const candidates = readings.slice(0, mostCandidates).map((reading) => {
+    const candidates = readings.slice(0, 3).map((reading) => {
       return { key: `encoding: ${this.#titleOf(reading).toLowerCase()}`, reads: sampleOf(reading) };
     });
     return { encoding: 'unknown', candidates };

@@ -8,8 +8,6 @@ import { type FactsOf, faultOf } from './fault-kinds.ts';
 export const titlesAbove = (line: number, header: number, sheet?: string): TableFaultError =>
   faultOf('title-rows', { line, sheet }, { header, unit: sheet === undefined ? 'line' : 'row' });
 
-const refusedMarks = quoteFaults | has.nul;
-
 const lineBreaksIn = (bytes: Uint8Array, start: number, end: number): number => {
   let breaks = 0;
   for (let at = start; at < end; at++) {
@@ -85,7 +83,7 @@ export const faultOfRow = (
   const found = scanner.width(row);
   if (found === 0) return oversizeFault(scanner, row, rowBytes);
   for (let cell = scanner.firstCell(row); cell < scanner.firstCell(row + 1); cell++) {
-    if (((scanner.marks[cell] ?? 0) & refusedMarks) !== 0) return faultOfCell(scanner, row, cell, rowBytes);
+    if (((scanner.marks[cell] ?? 0) & (quoteFaults | has.nul)) !== 0) return faultOfCell(scanner, row, cell, rowBytes);
   }
   if (expected === 0 || found === expected) return null;
   const facts = raggedFacts(scanner, row, expected);

@@ -8,25 +8,10 @@ import { hasBom, wideOf } from './encodings.ts';
 import { faultOf } from './fault-kinds.ts';
 import { faultOfRow, oversizeFault } from './faults.ts';
 
-/** Joins the first chunks until they have four bytes, so that a byte order mark is not cut. */
-async function* withWholeHead(source: AsyncIterable<Buffer> | Iterable<Buffer>): AsyncGenerator<Buffer> {
-  let head: Buffer = Buffer.alloc(0);
-  let isWhole = false;
-  for await (const chunk of source) {
-    if (isWhole) yield chunk;
-    else {
-      head = Buffer.concat([head, chunk]);
-      isWhole = head.length >= 4;
-      if (isWhole) yield head;
-    }
-  }
-  if (!isWhole && head.length > 0) yield head;
-}
-
 /**
  * Reads a table strictly by RFC 4180 with the given dialect: yields batches of rows, the first the header. Blank
- * lines below the header and a byte order mark are skipped; cells are slices of the text of their chunk. Throws a
- * TableFaultError with line and column for the first fault, after the sound rows before it.
+ * lines below the header and a byte order mark, which the first chunk has as a whole, are skipped; cells are slices of the
+ * text of their chunk. Throws a TableFaultError with line and column for the first fault, after the sound rows before it.
  */
 export async function* readTable(
   source: AsyncIterable<Buffer> | Iterable<Buffer>,
@@ -57,7 +42,7 @@ export async function* readTable(
     if (fault !== null) throw fault;
   }
   let offset = 0;
-  for await (const chunk of withWholeHead(source)) {
+  for await (const chunk of source) {
     let bytes = chunk;
     if (offset === 0) {
       const wide = wideOf(chunk);

@@ -4,8 +4,7 @@ import { closeSync, fsyncSync, openSync, writeSync } from 'node:fs';
 import { TableRowsError } from '../../model/errors.ts';
 import type { TableRecipe } from '../../model/recipe/recipe.ts';
 import { countText, plural } from '../../util/plural.ts';
-import { type Row, shown, type Table } from './row.ts';
-import type { Violation } from './step/row-step.ts';
+import { type Row, shown, type Table, type Violation } from './row.ts';
 
 /** Violations that are reported one by one: by the result, and in the message of an error. */
 const [mostReported, mostListed] = [20, 10];

@@ -7,10 +7,9 @@ import { recordOf } from '../../util/json.ts';
 import { plural } from '../../util/plural.ts';
 import { faultOf } from '../scan/fault-kinds.ts';
 import type { BadRows } from './bad-rows.ts';
-import { oversizeRow, type Row, type Table } from './row.ts';
+import { inRow, oversizeRow, type Row, type RowStep, type StepCount, type StepTools, type Table } from './row.ts';
 import { cellSteps } from './step/cells.ts';
 import { pluginStage } from './step/plugin.ts';
-import { inRow, type RowStep, type StepCount, type StepTools } from './step/row-step.ts';
 import { rowSteps, sortStage } from './step/rows.ts';
 import { schemaStep } from './step/schema.ts';
 

@@ -2,7 +2,7 @@
 import { rmSync, statSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import { isFullCode, missingSource, StateFullError } from '../../model/errors.ts';
-import { isConvertible, isTabular, type TableRecipe } from '../../model/recipe/recipe.ts';
+import { isConvertible, isTabular } from '../../model/recipe/recipe.ts';
 import { sweepAttempts } from '../../util/files.ts';
 import { beat, type CancelFlag, type Cancellable, isCancelled } from '../../util/worker-pool.ts';
 import type { CheckOptions, TableReport } from '../check.ts';
@@ -46,10 +46,12 @@ export const prepareFile = (task: Cancellable<PrepareTask>): Promise<Answer<Made
       try {
         return await prepare(task);
       } catch (error) {
-        if (!(error instanceof NotOneTable) || !isFineAsFile(error, task.recipe)) throw error;
-        const { message: why, hint } = error;
+        if (!(error instanceof NotOneTable) || task.recipe.asked) throw error;
+        const { message: why, hint, holds } = error;
+        // Who has files fixed expects tables, so that a source with rows that is none is refused then.
+        if (task.recipe.mend !== undefined && holds !== 'nothing') throw error;
         const warning = `${why}; it is published as a file, without rows: ${hint}`;
-        return { kind: 'as-is', why, ...(error.holds === 'several' && { warnings: [warning] }) };
+        return { kind: 'as-is', why, ...(holds === 'several' && { warnings: [warning] }) };
       } finally {
         // Who cancelled has swept already.
         if (isCancelled(task.cancelled)) await sweepAttempts(dirname(task.into), basename(task.into, '.csv'));
@@ -62,10 +64,6 @@ export const prepareFile = (task: Cancellable<PrepareTask>): Promise<Answer<Made
       });
     },
   );
-
-/** Who has files fixed expects tables, so that a source with rows that is none is refused then. */
-const isFineAsFile = ({ holds }: NotOneTable, { asked, mend }: TableRecipe): boolean =>
-  !asked && (mend === undefined || holds === 'nothing');
 
 const prepare = async (task: Cancellable<PrepareTask>): Promise<Made> => {
   beat(task.cancelled);

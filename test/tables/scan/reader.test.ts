@@ -8,7 +8,9 @@ const bytes = (text: string | Buffer): Buffer => (typeof text === 'string' ? Buf
 /** Cuts a text into chunks of `size` bytes. */
 function* inChunks(content: string | Buffer, size: number): Generator<Buffer> {
   const all = bytes(content);
-  for (let at = 0; at < all.length; at += size) yield all.subarray(at, at + size);
+  const first = Math.max(4, size); // as of a file, of which a byte order mark is never cut
+  yield all.subarray(0, first);
+  for (let at = first; at < all.length; at += size) yield all.subarray(at, at + size);
 }
 
 const rowsOf = async (

@@ -4,8 +4,7 @@ import { compileExpression } from '../../../model/recipe/expression.ts';
 import { NoValue, textOf } from '../../../model/recipe/expression-values.ts';
 import type { Step } from '../../../model/recipe/steps.ts';
 import { plural } from '../../../util/plural.ts';
-import { noColumn, shown } from '../row.ts';
-import { inColumn, placeOf, type RowStep, type StepMakers } from './row-step.ts';
+import { inColumn, noColumn, placeOf, type RowStep, type StepMakers, shown } from '../row.ts';
 
 const keepStep = (columns: string[], places: number[], summary: string): RowStep => ({
   columns: places.map((at) => columns[at] ?? ''),

@@ -7,8 +7,7 @@ import { pathToFileURL } from 'node:url';
 import { errorMessage, SluiceError, TableStepError } from '../../../model/errors.ts';
 import { isObject, recordOf } from '../../../util/json.ts';
 import { plural } from '../../../util/plural.ts';
-import { inBatches, type Row, type Table } from '../row.ts';
-import type { StepTools } from './row-step.ts';
+import { inBatches, type Row, type StepTools, type Table } from '../row.ts';
 import type { Stage } from './rows.ts';
 
 type NamedRow = Record<string, string>;
@@ -89,9 +88,8 @@ const load = async (path: string): Promise<Transform> => {
     loaded = (await import(`${pathToFileURL(path).href}?v=${version}`)) as Record<string, unknown>; // a module's exports
   } catch (error) {
     // An error of an import does not say where the syntax is wrong.
-    const isUnplaced = error instanceof SyntaxError && lineIn(path, error) === undefined;
-    const checked = () => ({ stack: spawnSync(process.execPath, ['--check', path]).stderr.toString() });
-    throw failed(path, error, isUnplaced ? checked() : error);
+    if (!(error instanceof SyntaxError) || lineIn(path, error) !== undefined) throw failed(path, error);
+    throw failed(path, error, { stack: spawnSync(process.execPath, ['--check', path]).stderr.toString() });
   }
   const found = loaded.transform ?? loaded.default;
   if (typeof found === 'function') return found as Transform; // its rows are checked one by one
@@ -108,14 +106,12 @@ const begun = (call: () => unknown, path: string): AsyncIterator<unknown> => {
   } catch (error) {
     throw failed(path, error);
   }
-  if (isAsyncIterable(given)) return given[Symbol.asyncIterator]();
+  if (given instanceof Object && Symbol.asyncIterator in given)
+    return (given as AsyncIterable<unknown>)[Symbol.asyncIterator](); // just checked
   throw new TableStepError(`transform ${basename(path)}: the function does not return an async iterable of rows`, {
     hint: 'make it an async generator: `async function*`',
   });
 };
-
-const isAsyncIterable = (value: unknown): value is AsyncIterable<unknown> =>
-  value !== null && typeof value === 'object' && Symbol.asyncIterator in value;
 
 const checkedRow = (value: unknown, name: string, number: number): NamedRow => {
   if (!isObject(value)) {

@@ -7,8 +7,7 @@ import { isTrue, NoValue } from '../../../model/recipe/expression-values.ts';
 import type { Step } from '../../../model/recipe/steps.ts';
 import { plural } from '../../../util/plural.ts';
 import { DatabaseSync } from '../../../util/sqlite.ts';
-import { inBatches, type Row, type Table } from '../row.ts';
-import { inColumn, inRow, placeOf, type StepMakers, type StepTools } from './row-step.ts';
+import { inBatches, inColumn, inRow, placeOf, type Row, type StepMakers, type StepTools, type Table } from '../row.ts';
 
 const plainLength = 40;
 

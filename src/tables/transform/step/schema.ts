@@ -3,8 +3,7 @@ import { TableStepError } from '../../../model/errors.ts';
 import { type CastCell, compileCast } from '../../../model/recipe/cast.ts';
 import { type FieldSchema, notationOf, type TableSchema } from '../../../model/recipe/table-schema.ts';
 import { plural } from '../../../util/plural.ts';
-import { shown } from '../row.ts';
-import { inColumn, inRow, placeOf, type RowStep, type StepTools, type Violation } from './row-step.ts';
+import { inColumn, inRow, placeOf, type RowStep, type StepTools, shown, type Violation } from '../row.ts';
 import { type SeenKeys, seenKeysAt } from './rows.ts';
 
 /** A check of one column: what is wrong with a cell, or null. */
@@ -29,7 +28,7 @@ export const schemaStep = (columns: string[], schema: TableSchema, { scratch }: 
   }));
   const keyPlaces = keys.map((name) => placeOf('schema', columns, name));
   const seenKeys = keys.length > 0 ? seenKeysAt(scratch('key')) : null;
-  const unchecked = uncheckedParts(columns, schema);
+  const extra = columns.filter((column) => schema.fields.every(({ name }) => name !== column)).map(shown);
   return {
     columns,
     apply: ({ cells }) => {
@@ -45,7 +44,8 @@ export const schemaStep = (columns: string[], schema: TableSchema, { scratch }: 
     },
     summary: ({ rejected }) => {
       const checked = `schema: ${plural(schema.fields.length, 'field')} checked, ${plural(rejected, 'bad row')}`;
-      return [checked, ...unchecked].join('; ');
+      const unchecked = extra.length > 0 ? [`without a field: ${extra.join(', ')}`] : [];
+      return [checked, ...unchecked, ...(schema.foreignKeys ? ['foreignKeys are not checked'] : [])].join('; ');
     },
     close: () => {
       seenKeys?.close();
@@ -56,14 +56,6 @@ export const schemaStep = (columns: string[], schema: TableSchema, { scratch }: 
 
 const faultOf = ({ check, seen }: { check: CellCheck; seen: SeenKeys | null }, cell: string): string | null =>
   check(cell) ?? (seen?.add([cell]) === false ? 'is not unique' : null);
-
-const uncheckedParts = (columns: string[], schema: TableSchema): string[] => {
-  const extra = columns.filter((column) => schema.fields.every(({ name }) => name !== column));
-  return [
-    ...(extra.length > 0 ? [`without a field: ${extra.map(shown).join(', ')}`] : []),
-    ...(schema.foreignKeys === undefined ? [] : ['foreignKeys are not checked']),
-  ];
-};
 
 const cellCheck = (field: FieldSchema): CellCheck => {
   const { type = 'any', constraints = {} } = field;

@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { rowsDropped } from '../../../src/tables/scan/rows-dropped.ts';
+import { rowsDropped } from '../../../src/tables/inspect/importer.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
 const dir = tempDir();
