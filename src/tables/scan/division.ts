@@ -24,12 +24,13 @@ const isForeign = (sign: string): boolean => /[Çþ]|[^\0-\x7f\p{L}\p{M}\p{N}\p{
 const common = [':', '!', '#', '*', '=', '&', '$', '/', '\\', '@', '+', '>', '<', '%', '?', '-'];
 
 /** What the lines of the head look divided by, `whole` when they are all of the file; null for a list of single values. */
-export const divisionOf = (head: Buffer, whole: boolean): Division | null => {
+export const divisionOf = (head: Buffer, whole: boolean, isGiven = false): Division | null => {
   const all = head.toString().split(/\r\n|\n|\r/);
   if (!whole) all.pop();
   const lines = all.filter((line) => line.trim() !== '' && !/^sep=.$/.test(line)).slice(0, 500);
   if (lines.length < 2) return null;
-  return quotedLines(lines) ?? character(lines) ?? fixedWidth(lines) ?? blanks(lines);
+  const quoted = quotedLines(lines);
+  return isGiven ? quoted : (quoted ?? character(lines) ?? fixedWidth(lines) ?? blanks(lines));
 };
 
 /** The sign at the end of all cells but the last, or before all but the first, empty ones aside; no letter, digit or space. */
@@ -47,8 +48,9 @@ const commonSign = (rows: HeadRow[], at: 0 | -1): string => {
  */
 export const frameOf = (rows: HeadRow[], delimiter: string): { division: Division } | null => {
   const known = rows.filter(({ begins, cells }) => begins.length === cells);
-  if (known.length < 2 || known.some(({ quoted, cells }) => quoted > 0 || cells < 2)) return null;
+  if (known.length < 2 || known.some(({ cells }) => cells < 2)) return null;
   const [close, open] = [commonSign(known, -1), commonSign(known, 0)];
+  if (known.some(({ quoted }) => quoted > 0) && close + open !== '""') return null;
   if (close === '' || ')]}>/*'.includes(close) || (open === '' && !delimiters.includes(close))) return null;
   return { division: { kind: 'frame', by: close + delimiter + open, isRead: false } };
 };
@@ -69,10 +71,15 @@ const value = /^\s*[+-]?\d[\d.,:/-]*\s*$/;
 const hasValues = ([header = [], ...rows]: string[][]): boolean =>
   header.some((name, at) => !value.test(name) && rows.every((row) => value.test(row[at] ?? '')));
 
+/** True for columns with names, of which one holds values, or which are three at least. */
+const isTable = (parts: string[][]): boolean =>
+  areEven(parts) && isNamed(parts) && (hasValues(parts) || (parts[0]?.length ?? 0) > 2);
+
+/** Lines that are one quoted cell each, which holds cells, as programs leave them that were not told to divide. */
 const quotedLines = (lines: string[]): Division | null => {
   const inner = lines.map((line) => /^"((?:[^"]|"")*)"\s*$/.exec(line)?.[1]);
   if (!inner.every((text) => text !== undefined)) return null;
-  const by = delimiters.find((delimiter) => areEven(partsOf(inner, delimiter)) && isNamed(partsOf(inner, delimiter)));
+  const by = delimiters.find((delimiter) => isTable(partsOf(inner, delimiter)));
   return by === undefined ? null : { kind: 'quoted lines', by, isRead: false };
 };
 
@@ -82,8 +89,7 @@ const character = (lines: string[]): Division | null => {
     const parts = partsOf(lines, by);
     if (!areEven(parts)) continue;
     if (isRare(by)) return { kind: 'character', by, isRead: written.includes(by) && isNamed(parts) };
-    if (isNamed(parts) && (hasValues(parts) || (parts[0]?.length ?? 0) > 2))
-      return { kind: 'character', by, isRead: false };
+    if (isTable(parts)) return { kind: 'character', by, isRead: false };
   }
   return null;
 };

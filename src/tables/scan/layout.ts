@@ -96,7 +96,7 @@ const [goodShare, titledShare] = [0.5, 0.6];
 const mayBeTitles = ({ rows, width, skip }: Fit): boolean => {
   const [above, header] = [rows.slice(0, skip), rows[skip]];
   if (header === undefined || header.filled < Math.max(2, width / 2) || rows.length - skip < 2) return false;
-  return above.every(({ cells, filled, sharp }) => sharp || (cells < width && filled <= Math.max(1, width / 2)));
+  return above.every(({ cells, filled, sharp }) => sharp || (cells <= width && filled <= Math.max(1, width / 2)));
 };
 
 /** True when such rows are certainly titles, and no table of one column begins above. */
@@ -237,7 +237,7 @@ export const findLayout = (
     const oneColumn = { key, reads: /[^\r\n]+/.exec(head.toString())?.[0] ?? '' };
     return { ...single, candidates: [candidateOf(titled, true), oneColumn] };
   }
-  const division = given === undefined ? divisionOf(head, whole) : null;
+  const division = divisionOf(head, whole, given !== undefined);
   if (division === null) return single;
   return { ...single, dialect: { ...rfc4180, delimiter: division.isRead ? division.by : ',' }, division };
 };

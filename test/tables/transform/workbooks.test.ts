@@ -256,6 +256,50 @@ describe('the layout of a sheet', () => {
     expect(await textOf('t.xlsx', book)).toBe('a,b\n1,\n');
   });
 
+  it.each<[string, Value[][]]>([
+    [
+      'to its right',
+      [
+        ['a', 'b'],
+        [1, 'x', ...Array(30).fill(null), ' ', '\u00a0'],
+        [2, 'y'],
+      ],
+    ],
+    [
+      'behind its header',
+      [
+        ['a', 'b', null, ' '],
+        [1, 'x'],
+        [2, 'y'],
+      ],
+    ],
+    ['below it', [['a', 'b'], [1, 'x'], [2, 'y'], ...Array(90).fill([]), [null, '  ']]],
+    [
+      'to its left',
+      [
+        [null, 'a', 'b'],
+        [' ', 1, 'x'],
+        [null, 2, 'y'],
+      ],
+    ],
+  ])('has no texts of spaces %s', async (_, rows) => {
+    expect(await textOf('t.xlsx', await workbookOf(rows))).toBe('a,b\n1,x\n2,y\n');
+  });
+
+  it.each([',', ';'])('is not the lines of a text, divided by "%s", in its first column', async (by) => {
+    const lines = [
+      ['id', 'town', 'n'],
+      ['1', 'Ulm', '5'],
+      ['2', 'Bonn', '7'],
+    ].map((cells) => [cells.join(by)]);
+    await expect(made('t.xlsx', await workbookOf(lines))).rejects.toMatchObject({
+      code: 'table-header',
+      message: expect.stringContaining('sheet "Sheet1", row 1: every line is one cell that holds cells separated by'),
+    });
+    const list = [['Name, Vorname'], ['Lee, Ann'], ['Cho, Bob']];
+    expect(await textOf('t.xlsx', await workbookOf(list))).toBe('"Name, Vorname"\n"Lee, Ann"\n"Cho, Bob"\n');
+  });
+
   it.each<[string, Value[][], number]>([
     ['one', [['Visitors'], ['name', 'n'], ['x', 1]], 1],
     ['several, between blank rows', [['Visitors', null], [], ['2026'], [], ['name', 'n'], ['x', 1]], 4],

@@ -1,11 +1,11 @@
-// Rows of one sheet of a workbook from its XML: values of cells, dates among them, which are numbers that only their style
-// marks as dates.
+// The XML of a workbook as a stream of events, and rows of one sheet from it: values of cells, dates among them, which are
+// numbers that only their style marks as dates.
+import { SaxesParser } from 'saxes';
 import type { Entry } from 'yauzl';
-import { lettersOf, TableFaultError, TableInputError } from '../../../model/errors.ts';
+import { lettersOf, SluiceError, TableFaultError, TableInputError } from '../../../model/errors.ts';
 import { columnLimit, damaged, type Limits, oversizeRow, type Row, shown, tooManyColumns } from '../row.ts';
-import type { Archive } from './archive.ts';
+import { type Archive, type Bytes, decoded } from './bytes.ts';
 import { numberText, type Shows } from './number-format.ts';
-import { readXml, type XmlEvents } from './xml.ts';
 
 export interface SheetContent {
   sheet: string;
@@ -50,7 +50,7 @@ const sheetReader = ({ sheet, shared, styles, since1904, limits }: SheetContent)
   const facts: SheetFacts = { unresolved: { count: 0, first: '' }, merged: [] };
   const rows: Row[] = [];
   let row: Row = { line: 0, cells: [] };
-  let size = 0;
+  let [size, widest] = [0, 0];
   let cell: Cell = { place: '', column: 0, kind: '', style: 0, text: '', isFormula: false };
   let inValue = false;
   let phonetic = 0;
@@ -114,7 +114,11 @@ const sheetReader = ({ sheet, shared, styles, since1904, limits }: SheetContent)
 
   const endRow = (): void => {
     const { cells, fault } = row;
-    if (cells.length > 0)
+    // Nobody sees spaces beyond the table.
+    const filled = cells.findLastIndex((text) => text.trim() !== '') + 1;
+    widest = Math.max(widest, filled);
+    cells.length = filled === 0 ? 0 : Math.min(cells.length, widest);
+    if (filled > 0)
       rows.push(row); // of empty cells only the style is there
     else if (fault !== undefined && facts.unresolved.count++ === 0)
       facts.unresolved.first = `${lettersOf(fault.column ?? 1)}${fault.line}`;
@@ -165,3 +169,67 @@ export const unescaped = (text: string): string =>
   text.includes('_x')
     ? text.replaceAll(/_x([0-9A-Fa-f]{4})_/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
     : text;
+
+/** The events of reading XML; names are without their prefix. */
+export interface XmlEvents {
+  open?: (name: string, attributes: Record<string, string | undefined>) => void;
+  text?: (piece: string) => void;
+  close?: (name: string) => void;
+}
+
+/** Reads XML and yields after each piece; `rowBytes` bounds what the parser holds between two events. */
+export async function* readXml(
+  bytes: Bytes,
+  { what, events, limits }: { what: string; events: XmlEvents; limits: Pick<Limits, 'rowBytes'> },
+): AsyncGenerator<void> {
+  const parser = new SaxesParser({ xmlns: false });
+  let fault: Error | null = null;
+  let [quiet, depth] = [0, 0];
+  parser.on('error', (error) => {
+    fault ??= error;
+  });
+  parser.on('doctype', () => {
+    fault ??= new TableInputError(`${what} holds a document type, which no workbook has`, {
+      hint: 'save it again with the program that made it',
+    });
+  });
+  parser.on('opentag', (tag) => {
+    quiet = 0;
+    if (++depth > deepest) fault ??= new Error(`elements are nested more than ${deepest} levels deep`);
+    events.open?.(bare(tag.name), tag.attributes);
+  });
+  const onText = (piece: string): void => {
+    quiet = 0;
+    events.text?.(piece);
+  };
+  parser.on('text', onText);
+  parser.on('cdata', onText);
+  parser.on('closetag', (tag) => {
+    quiet = 0;
+    depth--;
+    events.close?.(bare(tag.name));
+  });
+  const throwFault = (): void => {
+    if (fault !== null) throw fault instanceof SluiceError ? fault : damaged(what, fault);
+  };
+  for await (const text of decoded(bytes)) {
+    for (let from = 0; from < text.length; from += pieceLength) {
+      const piece = text.slice(from, from + pieceLength);
+      quiet += piece.length;
+      parser.write(piece);
+      throwFault();
+      if (quiet > limits.rowBytes + pieceLength) throw damaged(what, new Error('a part of it is too large'));
+    }
+    yield;
+  }
+  parser.close();
+  throwFault();
+  yield;
+}
+
+const pieceLength = 64 * 1024;
+
+/** Far above what workbooks have: the parser holds every element that is open. */
+const deepest = 200;
+
+const bare = (name: string): string => name.slice(name.indexOf(':') + 1);

@@ -17,11 +17,10 @@ import {
   type Table,
   tooLarge,
 } from '../row.ts';
-import { type Archive, listed } from './archive.ts';
+import { type Archive, listed } from './bytes.ts';
 import { resumed } from './delimited.ts';
 import { stylesShow } from './number-format.ts';
-import { readSheet, type SheetContent, type SheetFacts, unescaped } from './workbook-sheet.ts';
-import { readXml, type XmlEvents } from './xml.ts';
+import { readSheet, readXml, type SheetContent, type SheetFacts, unescaped, type XmlEvents } from './workbook-sheet.ts';
 
 /** Most characters of shared texts that are held in memory; each text counts for a few more. */
 const mostShared = 128 * 1024 * 1024;
@@ -29,8 +28,6 @@ const eachShared = 8;
 
 /** Most relations and cell styles of a workbook; its usual programs stop at 64,000 styles. */
 const mostParts = 100_000;
-
-const mostSheets = 1000;
 
 interface Sheet {
   name: string;
@@ -75,7 +72,7 @@ export const openWorkbook = async (
   if (header === undefined) throw noHeader(body.last + 1, sheet.name);
   if (header.fault !== undefined) throw header.fault;
   body.header = header.line;
-  const indent = Math.min(...[header, ...below.slice(0, mostCompared)].map(({ cells }) => firstFilled(cells)));
+  const indent = Math.min(...[header, ...below.slice(0, 1000)].map(({ cells }) => firstFilled(cells)));
   if (indent > 0)
     report.notes.push(`left out: ${indent === 1 ? 'an empty column' : `${indent} empty columns`} before the table`);
   const columns = header.cells.slice(indent);
@@ -84,9 +81,7 @@ export const openWorkbook = async (
   return { columns, sheet: places, batches: fitted(resumed(below, rows), body), close: () => rows.return(undefined) };
 };
 
-const mostCompared = 1000;
-
-const firstFilled = (cells: string[]): number => cells.findIndex((cell) => cell !== '');
+const firstFilled = (cells: string[]): number => cells.findIndex((cell) => cell.trim() !== '');
 
 /** How many rows are titles above the header, judged as those of a text; throws for them where they are not left out. */
 const titlesOf = (rows: Row[], sheet: string, fixes: boolean): number => {
@@ -95,7 +90,8 @@ const titlesOf = (rows: Row[], sheet: string, fixes: boolean): number => {
   const filled = first?.cells.filter((cell) => cell !== '').length ?? 0;
   if (first === undefined || filled > Math.max(1, width / 2)) return 0;
   const { line } = first;
-  const { titleRows, candidates = [] } = findLayout(exported(rows, width), true, { delimiter: ',' });
+  const { titleRows, candidates = [], division } = findLayout(exported(rows, width), true, { delimiter: ',' });
+  if (division) throw faultOf('undivided', { line, sheet }, division);
   const keys = candidates.map(({ key }) => key.replace(/\d+/, (skip) => String(Number(skip) + line - 1)));
   if (keys.length > 0) throw faultOf('layout-unclear', { line, sheet }, { keys });
   if (titleRows > 0 && fixes) return rows.findIndex((row) => row.line === line + titleRows);
@@ -105,20 +101,18 @@ const titlesOf = (rows: Row[], sheet: string, fixes: boolean): number => {
   throw faultOf('header-empty', { line, column, sheet }, { delimiter: ',', isTail: false, isMostly: true });
 };
 
-/** As spreadsheet programs export rows: in lines of the same width, also blank ones, each of one line. */
+/** As spreadsheet programs export rows: in lines of the same width, also blank ones, each of one line; here all in quotes. */
 const exported = (rows: Row[], width: number): Buffer => {
   let [text, last] = ['', rows[0]?.line ?? 1];
   for (const { cells, line } of rows) {
-    if (line - last > mostBlank || text.length > sniffBytes) break;
+    if (line - last > 100 || text.length > sniffBytes) break;
     const blank = csvLine(Array.from({ length: width }, () => ''));
-    const padded = Array.from({ length: width }, (_, at) => cells[at]?.replaceAll(/\s+/g, ' ') ?? '');
-    text += blank.repeat(Math.max(0, line - last - 1)) + csvLine(padded);
+    const padded = Array.from({ length: width }, (_, at) => cells[at]?.replaceAll(/[\s"]+/g, ' ') ?? '');
+    text += `${blank.repeat(Math.max(0, line - last - 1))}${padded.map((cell) => cell && `"${cell}"`).join()}\n`;
     last = line;
   }
   return Buffer.from(text);
 };
-
-const mostBlank = 100;
 
 /** What is known of the table while its rows are read. */
 const newBody = (sheet: string) => ({ sheet, header: 1, width: 0, indent: 0, rows: 0, last: 0, blank: 0 });
@@ -265,7 +259,7 @@ const sheetsOf = async (archive: Archive, { book, targets }: Awaited<ReturnType<
     const [, id = ''] = Object.entries(found).find(([key]) => /(?:^|:)id$/.test(key)) ?? [];
     const hidden = found.state !== undefined && found.state !== 'visible';
     sheets.push({ name: found.name ?? '', path: targets.get(id) ?? `the sheet ${id}`, hidden });
-    refuseMore(archive, sheets.length, mostSheets);
+    refuseMore(archive, sheets.length, 1000);
   });
   return { sheets, since1904 };
 };
