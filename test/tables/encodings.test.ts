@@ -263,14 +263,12 @@ describe('a row that is the same as the header', () => {
     return readFileSync(target, 'utf8');
   };
 
-  it.each([
-    ['a,b\na,b\na,b\nc,d\n'],
-    ['name;town\nx;y\nname;town\nz;w\n'],
-    ['yes\nyes\nno\nyes\n'],
-    [`a\tb\n${'a\tb\n'.repeat(29)}`],
-  ])('stays where it may be a row: %j', async (content) => {
-    expect(await repeats(content)).toBe(content);
-  });
+  it.each([['a,b\na,b\na,b\nc,d\n'], ['yes\nyes\nno\nyes\n'], [`a\tb\n${'a\tb\n'.repeat(29)}`]])(
+    'stays where it may be a row: %j',
+    async (content) => {
+      expect(await repeats(content)).toBe(content);
+    },
+  );
 
   it.each([
     ['id,name\n1,x\n2,y\nid,name\n3,z\n', 'id,name\n1,x\n2,y\n3,z\n'],
@@ -278,6 +276,19 @@ describe('a row that is the same as the header', () => {
     ['Jahr\tOrt\n2020\tx\n2021\ty\nJahr\tOrt\n2022\tz\nJahr\tOrt\n', 'Jahr\tOrt\n2020\tx\n2021\ty\n2022\tz\n'],
   ])('goes where its column holds numbers: %j', async (content, expected) => {
     expect(await repeats(content)).toBe(expected);
+  });
+});
+
+describe('a header that is repeated among texts', () => {
+  const text = 'name;town\nx;y\nname;town\nz;w\n';
+
+  it('is a fault that nothing fixes, unless all rows are records', async () => {
+    const { verdict, findings } = await inspectTable(fileOf(text));
+    expect({ verdict, message: findings[0]?.message }).toEqual({
+      verdict: 'faulty',
+      message: 'the row is the same as the header',
+    });
+    expect((await inspectTable(fileOf(text), { skipRows: 0 })).verdict).toBe('sound');
   });
 });
 

@@ -36,11 +36,29 @@ describe('titles above the header are left out', () => {
     ['Population,\n,\nby year,\nJahr,Zahl\n2020,5\n2021,6\n', numbers],
     ['Habitants\t\t\n\t\t\nAn\t2000\t2001\nFR\t5\t6\n', rows('An 2000 2001', 'FR 5 6')],
     ['Population;;\nby town;;\nYear;2000;2001\nDE;5;6\nFR;7;8\n', rows('Year 2000 2001', 'DE 5 6', 'FR 7 8')],
+    [
+      'Tabelle 1\n;;\nPegel;;\nOrt;Fluss;cm\nUlm;Donau;5\nBonn;Rhein;7\nTrier;Mosel;9\n',
+      rows('Ort Fluss cm', 'Ulm Donau 5', 'Bonn Rhein 7', 'Trier Mosel 9'),
+    ],
     ['# made by x, y, z\n# and others\nid,n,m\n1,a,2\n', rows('id n m', '1 a 2')],
     ['# a "b"\nid;n\n1;a\n2;b\n', rows('id n', '1 a', '2 b')],
     ['#id\tn\tm\n1\ta\t2\n2\tb\t3\n', rows('#id n m', '1 a 2', '2 b 3')],
   ])('%j', async (content, table) => {
     expect(await readOf(content)).toEqual(table);
+  });
+});
+
+describe('a table that looks odd at a glance is read all the same', () => {
+  it.each([
+    ['page,visits,bounces\nPage 1,100,5\nPage 2,,\nPage 3,20,1\n'],
+    ['town,n=100\nUlm,5\nBonn,7\n'],
+    ['page,source\nhttp://a.org/1,http://b.org/1\nhttp://a.org/2,http://b.org/2\n'],
+    ['name,book,year\nAnn,One,2001\n,Two,\n,Two,\n,Two,\n'],
+    ['name,visits\nAnn,5\nBob,7\n,3\n,9\n,4\n'],
+    ['town,n\nUlm,5\nn,7\ntown,9\n'],
+    ['id,tags\n1,"{""ImportId"":""QID1""}"\n2,"{""ImportId"":""QID2""}"\n'],
+  ])('%j', async (content) => {
+    expect((await inspectTable(fileOf(content))).verdict).toBe('sound');
   });
 });
 

@@ -6,13 +6,12 @@ import { kindNumber, kindOf } from '../scan/value-kind.ts';
 import { columnKinds } from './columns.ts';
 import { type Findings, foundAt, foundIn, foundRow } from './finding.ts';
 import { mostColumns } from './header.ts';
-import { isNoteStart, paddedNotes, raggedRows } from './note-rows.ts';
-import { secondHeaders } from './second-header.ts';
+import { isNoteStart, paddedNotes, raggedRows, secondHeaders } from './stray-rows.ts';
 import { swallowedRows } from './swallowed-rows.ts';
 
 const empty = kindNumber('empty');
 const text = kindNumber('text');
-const [equals, sharp, space] = [0x3d, 0x23, 0x20];
+const [equals, sharp, space, brace] = [0x3d, 0x23, 0x20, 0x7b];
 
 const badMarks = quoteFaults | has.nul | has.control;
 
@@ -124,7 +123,8 @@ export const rowInspector = (scanner: CellScanner, findings: Findings, settings:
     const areNames = texts === filled && texts > (isFirst ? 0 : 1);
     const mayBeApart = (isCount || areNames) && (apart.size > 0 || scanner.lineOf(row) > last.line + 1);
     const standing = { isFirst, isApart: mayBeApart && isApart(row), isCount };
-    if (isCount || (areNames && (columns.length > 0 || standing.isApart))) names.add(row, columns, standing);
+    const isTag = scanner.bytes[scanner.starts[scanner.firstCell(row)] ?? 0] === brace;
+    if (isCount || (areNames && (columns.length > 0 || standing.isApart || isTag))) names.add(row, columns, standing);
     firstTexts = [];
   };
 
@@ -200,7 +200,7 @@ export const rowInspector = (scanner: CellScanner, findings: Findings, settings:
       for (let row = from; row < scanner.rows; row++) {
         const start = scanner.startOf(row);
         const first = scanner.bytes[start];
-        if (first === byteOrderMark[0] && isAt(byteOrderMark, row, start + 3))
+        if (joints.some((mark) => first === mark[0] && isAt(mark, row, start + mark.length)))
           findings.add('joined-files', () => foundRow(scanner, row));
         if (scanner.width(row) !== width) odd(row);
         else {
@@ -218,15 +218,18 @@ export const rowInspector = (scanner: CellScanner, findings: Findings, settings:
      * Returns the line of the first row of a footer that a fix leaves out; null when there is none.
      */
     end: (isGiven: boolean): number | null => {
-      const lines = [ragged.end(rows), isGiven ? null : padded.report(findings)].filter((line) => line !== null);
-      if (!isGiven) names.report(findings, (column) => kinds.facts(column));
-      if (!isGiven) swallowed.report(findings, rows);
-      return lines.length === 0 ? null : Math.min(...lines);
+      const behind = ragged.end(rows);
+      if (isGiven) return behind;
+      padded.reportNumbers(findings, last.filled === 1 ? kinds.facts(0).empty : 0, { line: last.line });
+      names.report(findings, (column) => kinds.facts(column));
+      swallowed.report(findings, rows);
+      return padded.report(findings) ?? behind;
     },
   };
 };
 
-const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf]);
+/** The byte order mark of another file, and the mark of a conflict that Git leaves. */
+const joints = [Buffer.from('\ufeff'), Buffer.from('<<<<<<< ')];
 
 const isOdd = (first: number | undefined, last: number | undefined): boolean =>
   first === space || last === space || first === equals || first === sharp;

@@ -39,10 +39,6 @@ const openInLimit = {
 
 export const hex = (byte: number): string => `0x${byte.toString(16).toUpperCase().padStart(2, '0')}`;
 
-/** What a byte would be in the most common encoding besides UTF-8. */
-const inWindows1252 = (byte: number): string =>
-  byte >= 0xa1 ? `; in Windows-1252 (Latin-1) it is "${String.fromCharCode(byte)}"` : '';
-
 const decoded = ({ encoding }: { encoding: string | null }): string | null =>
   encoding === null ? null : `the file is read as ${encoding} and written as UTF-8`;
 
@@ -53,8 +49,10 @@ interface BadByteFacts {
   hint?: string;
   encoding: string | null;
 }
-const badByte = ({ byte, offset }: BadByteFacts): string =>
-  `the file is not valid UTF-8: byte ${offset + 1} of the file is ${hex(byte)}${inWindows1252(byte)}`;
+const badByte = ({ byte, offset }: BadByteFacts): string => {
+  const usual = byte >= 0xa1 ? `; in Windows-1252 (Latin-1) it is "${String.fromCharCode(byte)}"` : '';
+  return `the file is not valid UTF-8: byte ${offset + 1} of the file is ${hex(byte)}${usual}`;
+};
 
 interface RaggedFacts {
   line: number;
@@ -143,8 +141,11 @@ export const faultKinds = {
     message: 'the first column name begins with a byte order mark that was read as text, such as "ï»¿"',
     hint: 'remove it from the name; where an encoding is specified, try without',
   }),
+  /** A fault where a program wrote colours, or went to the next page. */
   control: kind<{ byte: number }>({
+    code: ({ byte }) => (byte === 0x1b || byte === 0x0c ? encoding : null),
     message: ({ byte }) => `a control character (${hex(byte)}) is in the cell`,
+    hint: 'export the table as text without colours and pages, or remove it',
     fix: 'control characters are removed',
   }),
   replaced: kind({ message: 'a character was lost in an earlier conversion (U+FFFD stands in its place)' }),
@@ -172,7 +173,7 @@ export const faultKinds = {
         character: `the lines look divided by ${delimiterName(by)}, which is no delimiter of tables`,
         blanks: 'the lines look divided by spaces',
         'fixed width': 'the columns look aligned by spaces (fixed width)',
-        'quoted lines': `every line is one quoted cell that holds cells separated by ${delimiterName(by)}`,
+        'quoted lines': `every line is one cell that holds cells separated by ${delimiterName(by)}`,
         frame: `all cells are divided by ${JSON.stringify(by)}: by several characters, or in quotes that portals do not read`,
       })[kind],
     hint: ({ kind, by }) => {
@@ -183,7 +184,7 @@ export const faultKinds = {
         character: `if it separates the cells, ${key}`,
         blanks: `if they separate the cells, ${key}`,
         'fixed width': 'export the table as CSV, with a delimiter between the cells',
-        'quoted lines': 'export the table again without quotes around whole lines',
+        'quoted lines': 'divide it into columns, or export the table again without quotes around whole lines',
         frame: 'export the table with one character as delimiter, and double quotes',
       }[kind];
       return `${way}; ${kind === 'frame' ? 'if the characters belong to the values, set `skipRows: 0`' : asList}`;
@@ -201,8 +202,8 @@ export const faultKinds = {
   }),
   'joined-files': kind({
     code: encoding,
-    message: 'the row begins with a byte order mark: several files were joined into one here',
-    hint: 'remove the mark, and the header behind it, or publish the files one by one',
+    message: 'the row begins with a byte order mark or a conflict mark of Git: several files were joined into one here',
+    hint: 'remove the mark, and the header or version behind it, or publish the files one by one',
   }),
   'title-rows': kind<{ header: number; unit?: 'line' | 'row' } | { isSkipped: true }>({
     code: header,
@@ -394,18 +395,25 @@ export const faultKinds = {
   }),
   'empty-rows': kind({ message: 'every cell of the row is empty', safeFix: 'empty rows are left out' }),
   /** A fault only where a column proves that it is no record. */
-  'repeated-header': kind({ message: 'the row is the same as the header', safeFix: 'repeated headers are left out' }),
-  footer: kind<{ looks: 'behind' | 'below' | 'maybe' | 'cut' }>({
+  'repeated-header': kind({
+    message: 'the row is the same as the header',
+    hint: `remove it; ${asRow}`,
+    safeFix: 'repeated headers are left out',
+  }),
+  footer: kind<{ looks: 'behind' | 'below' | 'maybe' | 'cut' | 'page' | 'filled' }>({
     code: 'table-ragged',
     message: ({ looks }) =>
       ({
         behind: 'a note follows the last row of the table',
         below: 'a note stands below the last row of the table',
         maybe: 'the last row has only one cell: it may be a note below the table, or a row without values',
+        page: 'the row numbers a page, and is no record',
+        filled: 'the last rows hold one number and nothing else: a formula seems to be filled down too far',
         cut: 'the last row looks like a note that contains delimiters, or stands between them',
       })[looks],
     hint: ({ looks }) => {
       if (looks === 'maybe') return `remove it if it is a note; ${asRow}`;
+      if (looks === 'page' || looks === 'filled') return `remove it, and the others like it; ${asRow}`;
       const way = looks === 'cut' ? 'quote its cells' : 'publish it as description of the resource';
       return `remove it, or ${way}; if it is an error message, export the table again; ${asRow}`;
     },

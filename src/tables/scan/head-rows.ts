@@ -101,7 +101,16 @@ const headerEvidence = (rows: HeadRow[], at: number): { named: number; values: s
 /** True when a row is a record and no header: it has values in the columns that hold nothing else. */
 export const isRecord = (rows: HeadRow[], at: number, fewestCounted: number): boolean => {
   const { named, values } = headerEvidence(rows, at);
+  if (isKeyed(rows.slice(at))) return true;
   return named === 0 && values.length > 0 && !(values.length >= fewestCounted && isCounted(values));
+};
+
+/** True where every cell names its column itself, as in logs: `town=Ulm`, or `town: Ulm`. */
+const isKeyed = ([header, ...below]: HeadRow[]): boolean => {
+  const keys = header?.begins.map((cell) => /^[a-z_][\w .-]*[=:](?!\/\/)/i.exec(cell)?.[0] ?? ' ') ?? [];
+  const known = below.filter(({ kinds }) => kinds.length > 0);
+  const areOf = ({ begins }: HeadRow): boolean => keys.every((key, at) => begins[at]?.startsWith(key));
+  return keys.length > 1 && !keys.includes(' ') && known.length > 0 && known.every(areOf);
 };
 
 const isCounted = (values: string[]): boolean => {
