@@ -51,6 +51,8 @@ describe('titles above the header are left out', () => {
 describe('a table that looks odd at a glance is read all the same', () => {
   it.each([
     ['page,visits,bounces\nPage 1,100,5\nPage 2,,\nPage 3,20,1\n'],
+    ['PAR1,PAR2\n1,2\n3,4\n'],
+    ['diff pressure,n\n1.5,2\n2.5,3\n'],
     ['town,n=100\nUlm,5\nBonn,7\n'],
     ['page,source\nhttp://a.org/1,http://b.org/1\nhttp://a.org/2,http://b.org/2\n'],
     ['name,book,year\nAnn,One,2001\n,Two,\n,Two,\n,Two,\n'],

@@ -65,20 +65,17 @@ const kinds: Readonly<Record<string, string>> = {
   xls: 'an old Excel workbook (.xls), or one with a password',
 };
 
-/** How files of other kinds begin, one character a byte; their names are long or mean any of them. */
+/** How files of other kinds begin, one character a byte. */
 const beginnings: [RegExp, string][] = [
   [/^version https:\/\/git-lfs\.github\.com\/spec\//, 'a Git LFS pointer, which only names a file'],
-  [/^(?:PAR1|ARROW1|SQLite format 3|\x89PNG|GIF8|\xff\xd8\xff|\{\\rtf)/, 'a database, an image or a document'],
-  [
-    /^(?:BEGIN:V|- \w+:.*\r?\n {2}\w+:|\[\w+\]\r?\n\w+ ?=)/,
-    'a calendar, an address book, or a list of settings (YAML, INI)',
-  ],
-  [
-    /^(?:-----BEGIN |[\w+/]{76}\r?\n[\w+/]+=*\r?\n|(?:> .*\r?\n){2}|HTTP\/\d|--\S+\r?\nContent-)/,
-    'a message as it was sent',
-  ],
-  [/^(?:diff |@@ -|COPY .* FROM stdin;|\*+ 1\. row \*)/, 'what a program prints for another one'],
-  [/^(?:\+-[-+]+\+\s|\xe2\x94\x8c\xe2\x94\x80|\{\||\|\||\|.*\|\s*\n\|[-+|: ]+\|)/, 'a table that is drawn for people'],
+  [/^(?:(?:PAR|ARROW)1[^\s\w,;|"]|SQLite format 3)/, 'a database (Parquet, Arrow or SQLite)'],
+  [/^(?:\x89PNG|GIF8[79]a|\xff\xd8\xff|\{\\rtf)/, 'an image or a document'],
+  [/^(?:BEGIN:V|- \w+:.*\r?\n {2}\w+:|\[\w+\]\r?\n\w+ ?=)/, 'an address book, a calendar, or settings'],
+  [/^(?:-----BEGIN |(?:> .*\r?\n){2}|HTTP\/\d|--\S+\r?\nContent-)/, 'a message as it was sent'],
+  [/^[\w+/]{76}\r?\n[\w+/]+=*\r?\n/, 'a message in Base64'],
+  [/^(?:diff --git |@@ -|COPY .* FROM stdin;|\*+ 1\. row \*)/, 'what a program prints for another one'],
+  [/^(?:\+-[-+]+\+\s|\xe2\x94\x8c\xe2\x94\x80)/, 'a table that is drawn for people'],
+  [/^(?:\{\||\|\||\|.*\|\s*\n\|[-+|: ]+\|)/, 'a table in the markup of a wiki'],
 ];
 
 /** What a file is that begins with these bytes; null when it may be a table. */
