@@ -148,7 +148,6 @@ const quotings = (head: Buffer): Pick<TableDialect, 'quote' | 'escape'>[] => [
   ...(head.includes('\t') && head.includes('"') ? [{ quote: '', escape: '' }] : []),
 ];
 
-/** `sep=;`, the line that names the delimiter for Excel. */
 const lineOf = ({ rows, skip }: Fit): number => rows[skip]?.line ?? 1;
 
 const candidateOf = (fit: Fit, isByLine: boolean): Candidate => {
