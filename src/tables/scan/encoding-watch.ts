@@ -11,8 +11,6 @@ export interface EncodingVerdict {
   candidates: Candidate[];
 }
 
-const mostOffsets = 10;
-
 /** How much text is kept as evidence: pieces per byte beyond ASCII, bytes in all, bytes of a piece. */
 const [mostPieces, mostBytes, longestPiece] = [6, 12 * 1024, 2048];
 
@@ -113,7 +111,7 @@ export class EncodingWatch {
       const isCharacter = length > 1 && at + length <= bytes.length && isUtf8(bytes.subarray(at, at + length));
       if (at >= kept && (this.#seen[byte] ?? 0) < mostPieces) kept = this.#keep(bytes, at);
       if (!isCharacter) {
-        if (offsets.length < mostOffsets) offsets.push(at);
+        if (offsets.length < 10) offsets.push(at);
         this.bad += 1;
         if (byte < 0xa0) this.#windowsOnly = true;
       }

@@ -25,12 +25,10 @@ export interface Table {
   close?(): Promise<unknown>;
 }
 
-const batchRows = 500;
-
 export async function* inBatches(rows: AsyncIterable<Row> | Iterable<Row>): AsyncGenerator<Row[]> {
   let batch: Row[] = [];
   for await (const row of rows) {
-    if (batch.push(row) < batchRows) continue;
+    if (batch.push(row) < 500) continue;
     yield batch;
     batch = [];
   }
