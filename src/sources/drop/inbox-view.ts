@@ -83,88 +83,82 @@ interface InboxViewOptions {
   log: Log;
 }
 
-export class InboxView {
+export const inboxView = ({ inbox, placed: placedBy, marker, settleMs, log }: InboxViewOptions) => {
   /** Files that settle, by their path in the inbox, or the id of their claim. */
-  readonly settlers = new Map<string, Settler>();
-  readonly left = new Map<string, string>();
-  readonly #options: InboxViewOptions;
+  const settlers = new Map<string, Settler>();
+  const left = new Map<string, string>();
 
-  constructor(options: InboxViewOptions) {
-    this.#options = options;
-  }
+  const leave = (path: string, reason: string): void => {
+    settlers.delete(path);
+    if (left.get(path) !== reason) log.warn({ path, reason }, 'ignored a file');
+    left.set(path, reason);
+  };
 
-  leave(path: string, reason: string): void {
-    this.settlers.delete(path);
-    if (this.left.get(path) !== reason) this.#options.log.warn({ path, reason }, 'ignored a file');
-    this.left.set(path, reason);
-  }
-
-  #forget(path: string): void {
-    this.settlers.delete(path);
-    this.left.delete(path);
-  }
+  const forget = (path: string): void => {
+    settlers.delete(path);
+    left.delete(path);
+  };
 
   /** Looks at one path; `seenAt` is the time of the look, Unix ms. */
-  async look(path: string, seenAt: number): Promise<void> {
-    const { inbox, marker, placed: placedBy } = this.#options;
+  const look = async (path: string, seenAt: number): Promise<void> => {
     const placed = placedBy(path);
-    if (placed.kind === 'ignored') return this.#forget(path);
+    if (placed.kind === 'ignored') return forget(path);
     const sight = await lookAt(inbox, path);
-    if (placed.kind === 'marker') return await this.#lookAtMarker(path, placed.of, sight, seenAt);
-    if (sight.kind === 'left') return this.leave(path, sight.reason);
-    if (sight.kind !== 'file' || placed.kind === 'sidecar') return this.#forget(path);
-    if (placed.kind === 'left') return this.leave(path, placed.reason);
+    if (placed.kind === 'marker') return await lookAtMarker(path, placed.of, sight, seenAt);
+    if (sight.kind === 'left') return leave(path, sight.reason);
+    if (sight.kind !== 'file' || placed.kind === 'sidecar') return forget(path);
+    if (placed.kind === 'left') return leave(path, placed.reason);
     const state = (await isMarked(inbox, path, marker.ending)) ? 'now' : marker.isRequired ? 'never' : 'none';
     const still = snapshotOf(sight.stats);
-    const known = this.settlers.get(path);
+    const known = settlers.get(path);
     // The time that it has stood still starts again when it moved.
     const since = known !== undefined && isDeepStrictEqual(known.still, still) ? known.since : seenAt;
-    this.settlers.set(path, { path, place: placed.place, still, since, marker: state, folder: null });
-    this.left.delete(path);
-  }
+    settlers.set(path, { path, place: placed.place, still, since, marker: state, folder: null });
+    left.delete(path);
+  };
 
-  async #lookAtMarker(path: string, of: string, sight: Sight, seenAt: number): Promise<void> {
-    await this.look(of, seenAt);
-    const isAlone = !this.settlers.has(of) && !this.left.has(of);
-    if (sight.kind === 'left') this.leave(path, sight.reason);
+  const lookAtMarker = async (path: string, of: string, sight: Sight, seenAt: number): Promise<void> => {
+    await look(of, seenAt);
+    const isAlone = !settlers.has(of) && !left.has(of);
+    if (sight.kind === 'left') leave(path, sight.reason);
     else if (sight.kind === 'file' && isAlone)
-      this.leave(path, `is a marker without its file ${of}: put that beside it, or delete the marker`);
-    else this.#forget(path);
-  }
+      leave(path, `is a marker without its file ${of}: put that beside it, or delete the marker`);
+    else forget(path);
+  };
 
   /** Looks at everything; what is no longer there is forgotten. Throws when the inbox itself cannot be read. */
-  async scan(clock: () => number): Promise<void> {
+  const scan = async (clock: () => number): Promise<void> => {
     const seen = new Set<string>();
-    for await (const { path, reason } of walkInbox(this.#options.inbox)) {
+    for await (const { path, reason } of walkInbox(inbox)) {
       seen.add(path);
-      if (reason === null || this.#options.placed(path).kind === 'ignored') await this.look(path, clock());
-      else this.leave(path, reason);
+      if (reason === null || placedBy(path).kind === 'ignored') await look(path, clock());
+      else leave(path, reason);
     }
-    for (const path of this.left.keys()) if (!seen.has(path)) this.left.delete(path);
-    for (const [path, { folder }] of this.settlers) if (folder === null && !seen.has(path)) this.settlers.delete(path);
-  }
+    for (const path of left.keys()) if (!seen.has(path)) left.delete(path);
+    for (const [path, { folder }] of settlers) if (folder === null && !seen.has(path)) settlers.delete(path);
+  };
 
-  due(now: number): Settler[] {
-    return [...this.settlers.values()].filter((settler) => this.#dueAt(settler) <= now);
-  }
+  const due = (now: number): Settler[] => [...settlers.values()].filter((settler) => dueAt(settler) <= now);
 
   /** When the next file may be taken (Unix ms), infinite when none will. */
-  nextDue(): number {
-    const all = this.settlers.values(); // too many for arguments
-    return all.reduce((next, settler) => Math.min(next, this.#dueAt(settler)), Number.POSITIVE_INFINITY);
-  }
+  const nextDue = (): number => {
+    const all = settlers.values(); // too many for arguments
+    return all.reduce((next, settler) => Math.min(next, dueAt(settler)), Number.POSITIVE_INFINITY);
+  };
 
   /** True while a file settles that may still join a batch whose first file was last seen to move at `first`. */
-  mayJoin(first: number): boolean {
-    const last = first + this.#options.settleMs;
-    return this.settlers.values().some(({ marker, since }) => marker !== 'never' && since <= last);
-  }
+  const mayJoin = (first: number): boolean =>
+    settlers.values().some(({ marker: state, since }) => state !== 'never' && since <= first + settleMs);
 
-  #dueAt({ marker, since }: Settler): number {
-    if (marker === 'never') return Number.POSITIVE_INFINITY;
-    return marker === 'now' ? since : since + this.#options.settleMs;
-  }
-}
+  const dueAt = ({ marker: state, since }: Settler): number => {
+    if (state === 'never') return Number.POSITIVE_INFINITY;
+    return state === 'now' ? since : since + settleMs;
+  };
+
+  return { settlers, left, leave, look, scan, due, nextDue, mayJoin };
+};
+
+export type InboxView = ReturnType<typeof inboxView>;
 
 interface WatchOptions {
   poll: boolean;

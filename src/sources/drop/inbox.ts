@@ -21,7 +21,7 @@ import {
   placeRule,
 } from './drop-target.ts';
 import { describedBadly } from './gather-drop.ts';
-import { InboxView, isMarked, lookAt, type Settler, snapshotOf, watchFolder } from './inbox-view.ts';
+import { type InboxView, inboxView, isMarked, lookAt, type Settler, snapshotOf, watchFolder } from './inbox-view.ts';
 import {
   adoptUnfinished,
   beat,
@@ -130,7 +130,7 @@ export class Inbox {
     this.#marker = drop.marker ?? defaultMarker;
     this.#listed = listedFolders(drop);
     this.#placed = placeRule(drop);
-    this.#view = new InboxView({
+    this.#view = inboxView({
       inbox: folders.inbox,
       placed: this.#placed,
       marker: { ending: this.#marker, isRequired: drop.marker !== undefined },

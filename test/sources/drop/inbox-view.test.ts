@@ -1,11 +1,11 @@
 // A view of an inbox with more files than a call may have arguments.
 import { expect, it } from 'vitest';
 import { createLog } from '../../../src/model/log.ts';
-import { InboxView } from '../../../src/sources/drop/inbox-view.ts';
+import { inboxView } from '../../../src/sources/drop/inbox-view.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
 it('says when the next of very many files is due', () => {
-  const view = new InboxView({
+  const view = inboxView({
     inbox: tempDir(),
     placed: () => ({ kind: 'ignored' }),
     marker: { ending: '.done', isRequired: false },
