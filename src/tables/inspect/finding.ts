@@ -59,18 +59,12 @@ export const foundIn = (scanner: CellScanner, row: number, [cell, at]: readonly 
   foundAt(scanner, at, placeInRow(scanner, row, cell, at));
 
 /** Collects findings in flat memory: the first places of each kind, and how many there are. */
-export class Findings {
-  readonly #byKind = new Map<FindingKind, Finding>();
-  readonly #hasOffsets: boolean;
-
-  /** Without `offsets`, those of places are none of the file. */
-  constructor({ offsets }: { offsets: boolean }) {
-    this.#hasOffsets = offsets;
-  }
+export const findingList = (hasOffsets: boolean) => {
+  const byKind = new Map<FindingKind, Finding>();
 
   /** Adds one; its place may be a function, which is called while places are kept. A kind can be fixed only where each can. */
-  add<K extends FindingKind>(kind: K, found: FoundAt | (() => FoundAt), ...facts: Facts<K>): void {
-    const known = this.#byKind.get(kind);
+  const add = <K extends FindingKind>(kind: K, found: FoundAt | (() => FoundAt), ...facts: Facts<K>): void => {
+    const known = byKind.get(kind);
     const isFull = known !== undefined && known.places.length >= mostPlaces;
     const { fix, safeFix } = faultKinds[kind];
     if (isFull && found instanceof Function && !((fix ?? safeFix) instanceof Function)) {
@@ -80,24 +74,24 @@ export class Findings {
     const words = described(kind, ...facts);
     const at = found instanceof Function ? found() : found;
     const { line, column = null, offset = null, context = null, candidates, count = 1 } = at;
-    const place = { line, column, offset: this.#hasOffsets ? offset : null, context, message: words.message };
+    const place = { line, column, offset: hasOffsets ? offset : null, context, message: words.message };
     if (known === undefined) {
-      this.#byKind.set(kind, { kind, ...words, ...(candidates && { candidates }), count, places: [place] });
+      byKind.set(kind, { kind, ...words, ...(candidates && { candidates }), count, places: [place] });
       return;
     }
     known.count += count;
     if (words.mend === null) known.mend = null;
     if (!isFull) known.places.push(place);
-  }
+  };
 
-  of(kind: FindingKind): Finding | undefined {
-    return this.#byKind.get(kind);
-  }
+  const of = (kind: FindingKind): Finding | undefined => byKind.get(kind);
 
-  list(): Finding[] {
-    return [...this.#byKind.values()].sort(byPlace);
-  }
-}
+  const list = (): Finding[] => [...byKind.values()].sort(byPlace);
+
+  return { add, of, list };
+};
+
+export type Findings = ReturnType<typeof findingList>;
 
 /** Sorts findings: what stands first in the file first; faults before remarks of the same place. */
 export const byPlace = (a: Finding, b: Finding): number =>

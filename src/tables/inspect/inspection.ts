@@ -11,7 +11,15 @@ import type { Layout } from '../scan/layout.ts';
 import { type OpenTable, scannerOf } from '../scan/open-table.ts';
 import type { ColumnType } from '../scan/value-kind.ts';
 import { type ColumnFacts, columnRemarks, mostlyOf, type NumberNotation, notationsOf } from './columns.ts';
-import { type Finding, Findings, type FoundAt, mostPlaces, type Verdict, verdictOf } from './finding.ts';
+import {
+  type Finding,
+  type Findings,
+  type FoundAt,
+  findingList,
+  mostPlaces,
+  type Verdict,
+  verdictOf,
+} from './finding.ts';
 import { emptyTail, headerFindings, mostColumns, type ScannedHeader, scannedHeader } from './header.ts';
 import { importerWatch } from './importer.ts';
 import { type RowInspector, rowInspector } from './row-inspector.ts';
@@ -69,7 +77,7 @@ export const tableInspection = (settings: InspectionSettings) => {
   const { dialect } = layout;
   /** The bytes of the file begin with a byte order mark of UTF-8. */
   const hasMark = bom && decodedFrom === null;
-  const findings = new Findings({ offsets: decodedFrom === null || !isTable });
+  const findings = findingList(decodedFrom === null || !isTable);
   const scanner = scannerOf(settings, rowBytes);
   const watch = new EncodingWatch();
   const importer = importerWatch(scanner, findings, delimiter);
