@@ -43,7 +43,7 @@ export const datastoreOf = (caller: Caller, traits: Traits, importMs: number) =>
     try {
       const reply = await caller.call(call, signal);
       const numbers = numbersOf(reply.text);
-      if (numbers === null) throw wrongShape(reply, caller.portal, 'a datastore status');
+      if (numbers === null) throw wrongShape(reply, caller.session.portal, 'a datastore status');
       return numbers;
     } catch (error) {
       if (isAnswer(error, 'not-offered') && !(await isOffered(signal))) return null;
@@ -78,7 +78,7 @@ export const datastoreOf = (caller: Caller, traits: Traits, importMs: number) =>
   };
   /** The error for an answer that leaves open what a table holds: the search failed, or that is no answer of it. */
   const unusable = (uuid: string, value: unknown): PortalError => {
-    const { name, redact } = caller.portal;
+    const { name, redact } = caller.session.portal;
     const request = { method: 'GET', path: paths.datastoreSearch, mayHaveHappened: false };
     const isFailed = isObject(value) && 'error' in value;
     const words = redact(JSON.stringify(isFailed ? value.error : (value ?? 'no JSON'))).slice(0, 300);
@@ -175,7 +175,7 @@ export const datastoreOf = (caller: Caller, traits: Traits, importMs: number) =>
   const command = async (call: Call, signal: AbortSignal): Promise<void> => {
     const text = await caller.order(call, 'a list holding true', signal);
     if (/^(?:---\s*)?(?:-\s*|\[\s*)?false\b/.test(text.trim())) {
-      throw new ImportFailedError(`portal ${caller.portal.name}: ${call.method} ${call.path} answered false`, {
+      throw new ImportFailedError(`portal ${caller.session.portal.name}: ${call.method} ${call.path} answered false`, {
         hint: 'the portal failed without a reason; check its error log',
       });
     }

@@ -63,7 +63,7 @@ export class Nodes {
     // Ids of new nodes only grow: this may be another's node, which a cache has answered and which would get the file.
     if (Number(nid) <= highest && (await this.visible(nid, signal))?.log !== input.log)
       throw new PortalReplyError(
-        `portal ${this.caller.portal.name}: POST node answered with node ${nid}, which it has not created`,
+        `portal ${this.caller.session.portal.name}: POST node answered with node ${nid}, which it has not created`,
         { method: 'POST', path: paths.nodes, mayHaveHappened: true },
         { hint: 'a cache in front of the portal may answer writes: it must not' },
       );
@@ -165,7 +165,7 @@ export class Nodes {
         if (step === 'again') break;
         if (list.stale < mostStale) continue;
         throw new PortalReplyError(
-          `portal ${this.caller.portal.name}: its list of nodes does not end: page ${page.page} shows nothing new`,
+          `portal ${this.caller.session.portal.name}: its list of nodes does not end: page ${page.page} shows nothing new`,
           { method: 'GET', path: `node?page=${page.page}`, mayHaveHappened: false },
           { hint: 'a cache in front of the portal may ignore the query of an address' },
         );

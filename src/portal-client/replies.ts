@@ -145,16 +145,14 @@ const siteOf = (location: string, { path }: Reply, { url }: PortalFacts): string
 
 /** The error for a reply of status 2xx whose body is not what this API answers. */
 export const wrongShape = (reply: Reply, portal: PortalFacts, expected: string): errors.PortalError => {
-  const words = isGzip(reply.text) ? '' : wordsOf({ ...reply, reason: '' }, portal.redact);
-  const unpaged = isGzip(reply.text) ? 'gzip without a header for it' : 'something else';
+  const isGzip = reply.text.startsWith('\u001f\ufffd'); // its second byte is no UTF-8
+  const words = isGzip ? '' : wordsOf({ ...reply, reason: '' }, portal.redact);
+  const unpaged = isGzip ? 'gzip without a header for it' : 'something else';
   const found = `${isHtmlPage(reply.text) ? 'an HTML page' : unpaged}${words === '' ? '' : ` ("${words}")`}`;
   const situation = portal.proven ? 'odd-answer' : 'not-this-api';
   const message = `${start(reply, portal)} with ${found} instead of ${expected}`;
   return errorOf(situation, message, factsOf(reply, situation));
 };
-
-/** Its second byte is no UTF-8. */
-const isGzip = (text: string): boolean => text.startsWith('\u001f\ufffd');
 
 /** Without query and credentials: they may hold tokens. */
 const safeLocation = ({ headers: { location = '' } }: Reply): string => {

@@ -231,12 +231,10 @@ export type WriteLease = { check(): Promise<void> };
 /** Sends calls in the session; writes only while the lease of a job is valid. */
 export class Caller {
   readonly session: Session;
-  readonly portal: PortalFacts;
   readonly #lease: WriteLease | null;
 
   constructor(session: Session, lease: WriteLease | null) {
     this.session = session;
-    this.portal = session.portal;
     this.#lease = lease;
   }
 
@@ -251,15 +249,15 @@ export class Caller {
   /** The checked body of a reply, `expected`, where it is one that `fits`. */
   async body<T>(call: Call, schema: z.ZodType<T>, expected: string, signal: AbortSignal, fits?: (body: T) => boolean) {
     const reply = await this.call(call, signal);
-    const body = bodyOf(reply, schema, this.portal, expected);
-    if (fits?.(body) === false) throw wrongShape(reply, this.portal, expected);
+    const body = bodyOf(reply, schema, this.session.portal, expected);
+    if (fits?.(body) === false) throw wrongShape(reply, this.session.portal, expected);
     return body;
   }
 
   /** The text of a reply to what is answered with little, `expected`, and never with a page. */
   async order(call: Call, expected: string, signal: AbortSignal): Promise<string> {
     const reply = await this.call(call, signal);
-    if (isHtmlPage(reply.text)) throw wrongShape(reply, this.portal, expected);
+    if (isHtmlPage(reply.text)) throw wrongShape(reply, this.session.portal, expected);
     return reply.text;
   }
 }
@@ -370,7 +368,8 @@ const cookieJar = (url: string) => {
 
   /** The `Cookie` header for a request to `path`, '' when there is nothing to send. */
   const header = (path: string): string => {
-    const [pathname = '', now] = [(basePath + path).split('?')[0], Date.now()];
+    const [pathname = ''] = (basePath + path).split('?');
+    const now = Date.now();
     const sent = all.filter(
       (each) => pathMatch(pathname, each.path ?? '/') && (each.expiryTime(new Date(now)) ?? Infinity) > now,
     );
