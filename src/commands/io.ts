@@ -58,7 +58,6 @@ const asTyped = ({ env }: Pick<Io, 'env'>, text: string): string =>
 /** Writes a text of several lines to standard output. */
 export const sayText = (io: Io, text: string): void => write(io, 'stdout', text);
 
-/** A text in lines that fit its terminal. */
 export const fittingLines = ({ columns }: Pick<Io, 'columns'>, text: string): string[] => {
   const lines = printable(text).split('\n');
   return columns === null ? lines : lines.flatMap((line) => wrapToCells(line, columns));

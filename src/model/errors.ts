@@ -131,7 +131,6 @@ export interface FileProblem {
   hint?: string;
 }
 
-/** A fault in one line, with its place. */
 export const problemLine = ({ file, line, column, key, message, hint }: FileProblem): string =>
   `${file}${hint === undefined ? `:${line}:${column}` : ''}: ${key === '' ? '' : `${key}: `}${message}`;
 
@@ -278,7 +277,6 @@ export class CatalogueFaultError extends SluiceError {
 
 export class EntryFaultError extends errorOf('entry-fault') {}
 
-/** Codes of faults in tabular files. */
 export type TableFaultCode = Exclude<
   Extract<ErrorCode, `table-${string}`>,
   'table-input' | 'table-step' | 'table-rows'

@@ -3,7 +3,6 @@
 /** A manifest on a portal, the unit that is run, scheduled and remembered. */
 export type Target = { manifest: string; portal: string };
 
-/** A target that was run before, with the path of its manifest. */
 export type KnownTarget = Target & { manifestPath: string };
 
 /** Name of a target as it is in keys, ids and texts: `<manifest>@<portal>`. */

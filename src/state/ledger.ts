@@ -163,7 +163,6 @@ export class Ledger {
     ]);
   }
 
-  /** Forgets everything known under a key. */
   async forget(target: Target, key: string): Promise<void> {
     await this.#writer.write(this.#hashesOf(target).map((hash) => ({ hash, field: key, value: null })));
   }

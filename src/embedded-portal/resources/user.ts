@@ -47,7 +47,6 @@ export const sessionCookie = (call: Call, id: string): string => {
   return `${call.cookieName}=${id}; expires=${expires}; Max-Age=${cookieSeconds}; path=/${secure}; HttpOnly${profile.wire.cookieAttributes}`;
 };
 
-/** The Set-Cookie that takes the session cookie back. */
 export const deletedCookie = ({ cookieName }: Call): string =>
   `${cookieName}=deleted; expires=Thu, 01-Jan-1970 00:00:01 GMT; Max-Age=0; path=/; HttpOnly`;
 

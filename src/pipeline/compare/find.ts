@@ -3,7 +3,6 @@ import { missingFields } from '../../dataset-api/compare.ts';
 import type { NodeRow, Portal } from '../../portal-client/client.ts';
 import { bearsMark, type NodeWish, sameUuid } from './node.ts';
 
-/** What the search for one wish found. */
 export type Found =
   | { how: 'uuid' | 'mark' | 'mapping' | 'title' | 'content'; nid: string }
   | { how: 'ambiguous'; nids: string[] }

@@ -119,7 +119,6 @@ export const proveGroups = (proof: Proof, wish: NodeWish, resources: readonly Po
   return { ...proof, faults: [...proof.faults, fault] };
 };
 
-/** Proves node, file and datastore of a resource. */
 export const proveResource = async (
   parts: ProofParts,
   node: NodeWish,

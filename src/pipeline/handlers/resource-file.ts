@@ -183,7 +183,6 @@ export const checkFile: ResourceStep = async (state) => {
   return { ...state, table };
 };
 
-/** The error of a source that changed while it was being published. */
 export const changed = ({ wish: { source } }: ResourceState): Error =>
   sourceChanged(source.kind === 'file' ? source.path : '', 'it was being published');
 

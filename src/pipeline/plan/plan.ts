@@ -203,7 +203,6 @@ const unread = ({ source }: ResourceWish, entry: LedgerEntry | undefined): strin
   return entry?.file ? 'its file comes from an address now' : 'its file is not attached yet';
 };
 
-/** Why a file is fetched whose address changed. */
 export const otherAddress = 'its address changed: fetched and compared';
 
 /** What a resource needs for its file as it is now; `isUnreadable`: it was checked and cannot be read. */

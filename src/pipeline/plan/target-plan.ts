@@ -284,7 +284,6 @@ const limitTo = (wishes: DatasetWish[], only: readonly string[] | null): Dataset
   });
 };
 
-/** Key of the dataset that an item is or belongs to. */
 const datasetOf = (key: string): string => (kindOfKey(key) === 'resource' ? parentKey(key) : key);
 
 const mapOf = <T>(keys: readonly string[], values: readonly (T | null)[]): Map<string, T> =>

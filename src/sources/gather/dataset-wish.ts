@@ -84,7 +84,6 @@ const hashOf = (path: string, faults: string[]): string => {
 export const metadataFingerprint = (node: Pick<DatasetWish, 'title' | 'published' | 'fields'>): string =>
   hash('sha256', canonicalJson(node));
 
-/** A wish that also has these fields. */
 export const withFields = <W extends ResourceWish | DatasetWish>(wish: W, more: NodeFields): W => {
   const fields = { ...wish.fields, ...more };
   const { title, published } = wish;
