@@ -172,7 +172,8 @@ const explainEdit = async (
   const entry = known.entries.get(item.key);
   const row = entry && known.listed?.get(entry.uuid.toLowerCase());
   if (!entry || !row || entry.vid === null || row.vid === entry.vid) return;
-  const [node, sent] = [await nodes.read(row.nid, signal), known.sent.get(item.key) ?? null];
+  const node = await nodes.read(row.nid, signal);
+  const sent = known.sent.get(item.key) ?? null;
   const resolved = sent && { ...sent, fields: (await terms.find(sent.fields, signal, { node })).fields };
   const fields = driftedFields(entry, resolved, node);
   const what = fields.length > 0 ? fields.join(', ') : 'no managed field';

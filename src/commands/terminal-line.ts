@@ -72,7 +72,8 @@ export const cellsOf = (text: string): number =>
 /** The text, cut to so many columns with an ellipsis. */
 export const cutToCells = (text: string, most: number): string => {
   if (cellsOf(text) <= most) return text;
-  let [cut, cells] = ['', 0];
+  let cut = '';
+  let cells = 0;
   for (const { segment } of graphemes.segment(text)) {
     cells += cellsOfGrapheme(segment);
     if (cells > most - 1) break;

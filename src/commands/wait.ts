@@ -159,7 +159,8 @@ const waitsOf = async (runtime: Runtime, runs: RequestedRun[]) =>
 
 /** Bounds the wait for paused portals, all pauses together; a refused login ends it at once. Call it each second. */
 const pauseLimit = (runtime: Runtime, mostMs: number): ((runs: RequestedRun[]) => Promise<void>) => {
-  let [waitedMs, checkedAt] = [0, Date.now()];
+  let waitedMs = 0;
+  let checkedAt = Date.now();
   return async (runs) => {
     const waits = await waitsOf(runtime, runs);
     const now = Date.now();
@@ -181,7 +182,8 @@ const sameMs = 60_000;
 const progress = (runtime: Runtime, runs: RequestedRun[], { line, stderr }: Io): (() => Promise<void>) => {
   const seen = progressOf(runtime);
   let shownAt = line ? 0 : Date.now();
-  let [said, saidAt] = ['', 0];
+  let said = '';
+  let saidAt = 0;
   return async () => {
     if (Date.now() - shownAt < (line ? 200 : 5000)) return;
     shownAt = Date.now();

@@ -236,7 +236,8 @@ export const canRetry = ({ file, code }: Reason): boolean => file === undefined 
 
 /** How an item or job ended for a reason, for its log: `failed for good: table-ragged: …`, `held by its guard: …`. */
 export const endText = (reason: Reason): string => {
-  const [outcome, text] = [outcomeOf(reason), reasonText(reason)];
+  const outcome = outcomeOf(reason);
+  const text = reasonText(reason);
   return outcome === 'held' || outcome === 'cancelled' ? text : `failed for good: ${text}`;
 };
 

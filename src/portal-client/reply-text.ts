@@ -88,7 +88,8 @@ export const exchangeText = async (
 const tooLong = (message: string): Error => new errors.ResponseExceededMaxSizeError(message);
 
 const hasMoreValues = (json: string, most: number): boolean => {
-  let [values, isText] = [0, false];
+  let values = 0;
+  let isText = false;
   for (let at = 0; at < json.length && values <= most; at++) {
     const character = json[at];
     if (character === '\\') at += 1;

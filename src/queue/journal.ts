@@ -158,7 +158,8 @@ export class JobJournal implements JobWriter {
 
   /** After a failure no more is written: later writes build on those that are not there. */
   async #sendNow(): Promise<void> {
-    const [lines, writes] = [this.#lines, [...this.#writes.values()]];
+    const lines = this.#lines;
+    const writes = [...this.#writes.values()];
     if (!this.#isSaved) writes.push([this.#jobKey, 'job', 'data', JSON.stringify(this.job.data)]);
     this.drop();
     if (this.#failure !== null) throw this.#failure;

@@ -26,7 +26,7 @@ export const syncSchedules = async (queues: Queues, wanted: ScheduledTarget[]): 
   const known = new Map((await ourSchedulers(queues)).map((scheduler) => [scheduler.key, scheduler]));
   for (const { request, schedule } of wanted) {
     const id = `${ours}${targetName(request)}`;
-    const [pattern, tz] = [schedule.cron, schedule.timezone];
+    const { cron: pattern, timezone: tz } = schedule;
     const before = known.get(id);
     known.delete(id);
     const data: TriggerData = { kind: 'trigger', ...request, schedule, waited: false };

@@ -129,7 +129,8 @@ export class Connections extends Opened {
 
   async #portalHooks(name: string, url: string): Promise<Omit<PortalHooks, 'log'>> {
     const pace = paceIn(this.redis, this.keys.bucket(name), () => this.limits(name).requestsPerSecond);
-    const [facts, field] = [this.keys.portal(name), `traits ${url}`];
+    const facts = this.keys.portal(name);
+    const field = `traits ${url}`;
     return {
       takeToken: (signal) => pace.take(signal),
       traits: storedAs(traitsSchema, await this.redis.hget(facts, field)) ?? {},

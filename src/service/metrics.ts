@@ -31,7 +31,8 @@ export const metricsOf = (runtime: Runtime, overview: Overview) => {
   const registers = [registry];
   for (const [name, [help, ...labelNames]] of Object.entries(gauges)) new Gauge({ name, help, labelNames, registers });
   const help = 'Duration of requests to portals.';
-  const [name, labelNames] = ['sluice_request_duration_seconds', ['portal', 'kind'] as const];
+  const name = 'sluice_request_duration_seconds';
+  const labelNames = ['portal', 'kind'] as const;
   const requests = new Histogram({ name, help, labelNames, buckets, registers });
   runtime.onRequest = (portal, kind, ms) => requests.observe({ portal, kind }, ms / 1000);
   const text = async (): Promise<string> => {

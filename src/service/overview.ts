@@ -94,7 +94,8 @@ export const overviewOf = (runtime: Runtime, served: () => readonly KnownTarget[
       [...all]
         .sort(([a], [b]) => byName(a, b))
         .map(async ([name, { manifest, portal }]) => {
-          const [target, schedule] = [{ manifest, portal }, schedules.get(name)];
+          const target = { manifest, portal };
+          const schedule = schedules.get(name);
           const current = await currentOf(target);
           return {
             ...target,

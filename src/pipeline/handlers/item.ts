@@ -109,8 +109,14 @@ export class Item {
     const { actions, told = [], attempts } = this.#begun;
     const isOfRun = actions.includes('attached') || end.outcome === 'held';
     const item = { ...itemOfEntry(entry, end), ...(isOfRun && entry.changes ? { changes: entry.changes } : {}) };
-    const [warnings, ms] = [[...item.warnings, ...told], this.#ms];
-    this.#ended = { ...item, warnings, actions, jobId: this.id, attempts: Math.max(this.job.attempt, attempts), ms };
+    this.#ended = {
+      ...item,
+      warnings: [...item.warnings, ...told],
+      actions,
+      jobId: this.id,
+      attempts: Math.max(this.job.attempt, attempts),
+      ms: this.#ms,
+    };
     this.#begun = { ...this.#begun, unproven: null };
     await this.#runs.end(this.runId, this.#ended);
     this.log.end();
@@ -247,7 +253,6 @@ export const noteFound = async (item: Item, entry: LedgerEntry | null, why?: str
   await item.note(`found ${known}, ${next}`);
 };
 
-/** The error of a job whose run no longer has its item. */
 export const workLost = (runId: string, key: string): JobLostError =>
   new JobLostError(`run ${runId} no longer has work on ${key}`, { hint: 'publish again' });
 

@@ -203,7 +203,8 @@ const rowsOf = (of: Compared, rows: number): { set: RowSet; before: number } | n
   const { old, pairs, keys, isKeyed } = of;
   const set = new RowSet(rows);
   const side = { reader: old, places: Int32Array.from(pairs, ([at]) => at), keys, view: noBytes };
-  let [before, isUnique] = [0, true];
+  let before = 0;
+  let isUnique = true;
   const put = (at: number): void => {
     const slot = set.find(hashes[at] ?? 0, hashes[at + 1] ?? 0);
     if (slot < 0) set.put(~slot, hashes[at + 1] ?? 0, isKeyed ? (hashes[at + 2] ?? 0) : 1, before);

@@ -135,7 +135,9 @@ export interface ScannedHeader {
 }
 
 export const scannedHeader = (scanner: CellScanner, row: number, dialect: TableDialect): ScannedHeader => {
-  const [first, line, start] = [scanner.firstCell(row), scanner.lineOf(row), scanner.startOf(row)];
+  const first = scanner.firstCell(row);
+  const line = scanner.lineOf(row);
+  const start = scanner.startOf(row);
   const cells = Array.from({ length: scanner.width(row) }, (_, at) => cellText(scanner, first + at, dialect));
   const end = scanner.outerEnd(first + cells.length - 1);
   const places = cells.map((_, at) => foundAt(scanner, scanner.starts[first + at] ?? 0, { line, column: at + 1 }));

@@ -29,7 +29,9 @@ const [closeRows, closeCells, longestBegin] = [60, 300, 80];
 
 const headRow = (scanner: CellScanner, row: number, isClose: boolean): HeadRow => {
   const { bytes, starts, ends, marks } = scanner;
-  const [first, cells, begin] = [scanner.firstCell(row), scanner.width(row), scanner.startOf(row)];
+  const first = scanner.firstCell(row);
+  const cells = scanner.width(row);
+  const begin = scanner.startOf(row);
   const firstMark = marks[first] ?? 0;
   const facts: HeadRow = {
     line: scanner.lineOf(row),
@@ -141,7 +143,8 @@ export const laterHeader = (rows: HeadRow[], at: number): number | undefined => 
   if (header === undefined || isNamed(rows, at)) return undefined;
   const isLater = (row: HeadRow, next: number): boolean => {
     if (next <= at || !mayBeHeader(row)) return false;
-    const [isApart, areOther] = [isBelowBlank(rows, next), new Set(row.begins).size === row.cells];
+    const isApart = isBelowBlank(rows, next);
+    const areOther = new Set(row.begins).size === row.cells;
     if (next === at + 1) return isApart || (areOther && !mayBeHeader(header) && isNamed(rows, next));
     if (!isApart || row.cells !== header.cells || `${row.begins}` === `${header.begins}`) return false;
     return areOther && headerEvidence(rows, next).named >= Math.max(2, row.cells);

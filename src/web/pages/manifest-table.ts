@@ -44,7 +44,8 @@ const totalOf = ({ counts: { removed: _removed, ...there } }: TargetView): numbe
 export const summaryHtml = (targets: TargetView[]): Html => {
   const live = targets.reduce((sum, { counts }) => sum + (counts.live ?? 0), 0);
   const total = targets.reduce((sum, target) => sum + totalOf(target), 0);
-  const [faulty, running] = [targets.filter(needsAttention).length, targets.filter(({ current }) => current).length];
+  const faulty = targets.filter(needsAttention).length;
+  const running = targets.filter(({ current }) => current).length;
   return html`<p class="summary">${plural(targets.length, 'manifest')}, ${live === total ? html`<span class="good">all ${plural(live, 'item')} live</span>` : `${countText(live)} of ${plural(total, 'item')} live`}${faulty > 0 ? html`, <span class="bad">${countText(faulty)} ${faulty === 1 ? 'needs' : 'need'} attention</span>` : null}${running > 0 ? `, ${countText(running)} running` : null}</p>`;
 };
 
@@ -117,7 +118,8 @@ ${targets.map((target) => rowHtml(target, { now, act, isSeveral }))}</tbody>
 
 const rowHtml = (target: TargetView, { now, act, isSeveral }: { now: number; act: Act; isSeveral: boolean }): Html => {
   const { runs, next, counts, current } = target;
-  const [name, total] = [targetName(target), totalOf(target)];
+  const name = targetName(target);
+  const total = totalOf(target);
   const last =
     runs.length === 0 ? null : html`<a href="${runsPath(name)}" aria-label="${stripLabel(runs)}">${stripSvg(runs)}</a>`;
   const begins = current

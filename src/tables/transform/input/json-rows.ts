@@ -183,7 +183,8 @@ async function* arrayItems(source: AsyncIterable<string>, limits: Limits): Async
 
 /** Where the element at the start of a text ends, by brackets and quotes; -1 when further down. */
 const elementEnd = (text: string): number => {
-  let [depth, isText] = [0, false];
+  let depth = 0;
+  let isText = false;
   for (let at = 0; at < text.length; at++) {
     const character = text[at];
     if (character === '"') isText = !isText;

@@ -103,7 +103,8 @@ const titlesOf = (rows: Row[], sheet: string, fixes: boolean): number => {
 
 /** As spreadsheet programs export rows: in lines of the same width, also blank ones, each of one line; here all in quotes. */
 const exported = (rows: Row[], width: number): Buffer => {
-  let [text, last] = ['', rows[0]?.line ?? 1];
+  let text = '';
+  let last = rows[0]?.line ?? 1;
   for (const { cells, line } of rows) {
     if (line - last > 100 || text.length > sniffBytes) break;
     const blank = csvLine(Array.from({ length: width }, () => ''));
