@@ -13,15 +13,13 @@ const loadSupervisor = () => import('../embedded-portal/supervisor.ts');
 
 export const serverSettings = (config: EmbeddedPortalConfig): Omit<PortalServerOptions, 'log'> => {
   const { dataDir, host, port, profile, roles, trustedProxies, tokens, xmlrpc } = config;
-  return {
-    ...{ dataDir, host, port, profile, roles, trustedProxies, tokens, xmlrpc },
-    ...defined({
-      races: config.races ?? undefined,
-      publicUrl: config.publicUrl ?? undefined,
-      expose: config.expose ?? undefined,
-      usersFile: config.users ?? undefined,
-    }),
-  };
+  const asked = defined({
+    races: config.races ?? undefined,
+    publicUrl: config.publicUrl ?? undefined,
+    expose: config.expose ?? undefined,
+    usersFile: config.users ?? undefined,
+  });
+  return { dataDir, host, port, profile, roles, trustedProxies, tokens, xmlrpc, ...asked };
 };
 
 /** {@link serverSettings} with the account of sluice's own workers, and its login. */
