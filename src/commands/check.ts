@@ -109,8 +109,7 @@ const servedFiles = async (config: Config | null, report: (line: string) => void
   }
   const files = [config.file];
   for (const pattern of config.manifests) {
-    const matches: string[] = [];
-    for await (const path of glob(pattern)) matches.push(path);
+    const matches = await Array.fromAsync(glob(pattern));
     files.push(...matches.sort(byName));
     if (matches.length === 0) report(`manifests: no file matches ${pattern}`);
   }

@@ -43,9 +43,7 @@ export const planCommand = async (paths: string[], options: PlanOptions, io: Io)
   }
   const plans = await withRuntime({ config, options, role: 'plan' }, io, async (runtime) => {
     await refuseTakenNames(runtime, found);
-    const made: PlanFile[] = [];
-    for (const manifest of manifests) made.push(await showPlan(runtime, manifest, options, io));
-    return made;
+    return Array.fromAsync(manifests, (manifest) => showPlan(runtime, manifest, options, io));
   });
   if (options.output !== undefined) await writePlan(resolve(io.cwd, options.output), plans[0]);
   print(io, options, { json: { plans }, lines: [] });

@@ -110,8 +110,7 @@ type RunNowOptions = CommonOptions & { wait?: boolean };
 /** Requests a run of each manifest on each of its portals; returns the exit code of the reports, or 0 without waiting. */
 export const runNowCommand = async (named: string[], { wait, ...options }: RunNowOptions, io: Io): Promise<number> =>
   withRuntimeOf('run-now', options, io, async (runtime) => {
-    const manifests: Manifest[] = [];
-    for (const what of named) manifests.push(await manifestOf(runtime, what, io.cwd));
+    const manifests = await Array.fromAsync(named, (what) => manifestOf(runtime, what, io.cwd));
     const served = await runtime.hasWorkers();
     const runs: RequestedRun[] = [];
     for (const manifest of manifests) {

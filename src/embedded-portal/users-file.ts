@@ -78,8 +78,7 @@ const inputOf = async (store: Store, spec: UserSpec, { now, fromFile }: { now: n
 
 /** Adds accounts, or updates those of the same name; who gets another password, status or role is logged out. Never removes any. */
 const saveUsers = async (store: Store, users: UserSpec[], now: number, fromFile = false): Promise<void> => {
-  const inputs: Awaited<ReturnType<typeof inputOf>>[] = [];
-  for (const spec of users) inputs.push(await inputOf(store, spec, { now, fromFile }));
+  const inputs = await Array.fromAsync(users, (spec) => inputOf(store, spec, { now, fromFile }));
   await store.write(() => {
     for (const { input, endsSessions } of inputs) {
       const uid = store.users.save(input);

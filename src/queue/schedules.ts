@@ -105,11 +105,9 @@ const ourSchedulers = async (queues: Queues) => {
 const waitingTriggers = (delayed: string[], schedulerId: string): string[] =>
   delayed.filter((id) => id.startsWith(schedulerId) && /^\.\d+$/.test(id.slice(schedulerId.length)));
 
-const namesOf = async ({ connection, runs }: Queues, set: 'repeat' | 'delayed'): Promise<string[]> => {
-  const names = new Set<string>();
-  for await (const name of membersOf(connection, runs.toKey(set), `${ours}*`)) names.add(name);
-  return [...names];
-};
+const namesOf = async ({ connection, runs }: Queues, set: 'repeat' | 'delayed'): Promise<string[]> => [
+  ...new Set(await Array.fromAsync(membersOf(connection, runs.toKey(set), `${ours}*`))),
+];
 
 /** Removes the triggers that wait under rules that are gone. */
 const forgetWaiting = async (queues: Queues, schedulerId: string): Promise<void> => {

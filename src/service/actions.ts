@@ -27,9 +27,8 @@ export const runNow = async (
   manifest: Manifest,
   more: Parameters<Runtime['requestRun']>[2] = {},
 ): Promise<RequestedRun[]> => {
-  const runs: RequestedRun[] = [];
-  for (const each of runtime.perPortal(manifest)) runs.push(await runtime.requestRun(targetOf(each), 'command', more));
-  return runs;
+  const requests = runtime.perPortal(manifest).map(targetOf);
+  return Array.fromAsync(requests, (target) => runtime.requestRun(target, 'command', more));
 };
 
 /** The runs of an inbox that are still open, such as an interrupted one: a run that is requested now no longer finds their files. */
@@ -46,13 +45,11 @@ export type Retried = { of: string } | { manifest: string; code: string };
 export const retry = async (runtime: Runtime, what: Retried, signal: AbortSignal): Promise<RequestedRun[]> => {
   const again = 'of' in what ? await exportAgain(runtime, what.of, signal) : null;
   if (again) return again;
-  const runs: RequestedRun[] = [];
-  for (const { target, keys } of await failedKeys(runtime, what)) {
+  return Array.fromAsync(await failedKeys(runtime, what), async ({ target, keys }) => {
     const only =
       keys && (await stillWanted(await loadManifest(target.manifestPath), keys, runtime.sourceTools(signal)));
-    runs.push(await runtime.requestRun(target, 'retry', { only }));
-  }
-  return runs;
+    return runtime.requestRun(target, 'retry', { only });
+  });
 };
 
 /** An export fetches only what is missing, so it is requested again as it was; null for other runs. */
@@ -85,14 +82,12 @@ const keysWhere = async (
   targets: KnownTarget[],
   isMeant: (entry: IndexedEntry, owners: ReturnType<typeof ownersOf>) => boolean,
 ): Promise<TargetKeys[]> => {
-  const found: TargetKeys[] = [];
-  for (const target of targets) {
+  const found = await Array.fromAsync(targets, async (target) => {
     const entries = [...(await ledger.index(target)).values()];
     const owners = ownersOf(entries);
-    const keys = entries.filter((entry) => isMeant(entry, owners)).map(({ key }) => key);
-    if (keys.length > 0) found.push({ target, keys });
-  }
-  return found;
+    return { target, keys: entries.filter((entry) => isMeant(entry, owners)).map(({ key }) => key) };
+  });
+  return found.filter(({ keys }) => keys.length > 0);
 };
 
 const keysOfRun = async (runtime: Runtime, runId: string): Promise<TargetKeys<string[] | null>[]> => {
@@ -155,9 +150,10 @@ const decide = async (
   signal: AbortSignal,
 ): Promise<RequestedRun[]> => {
   const isMeant = (entry: IndexedEntry): boolean => isGuarded(entry) && isWithin(entry.key, key);
-  const runs: RequestedRun[] = [];
-  for (const { target, keys } of await keysWhere(runtime, await runtime.targetsOfKey(key), isMeant))
-    runs.push(await runtime.requestRun(target, 'command', { decision: { keys, how }, only: keys }, signal));
+  const held = await keysWhere(runtime, await runtime.targetsOfKey(key), isMeant);
+  const runs = await Array.fromAsync(held, ({ target, keys }) =>
+    runtime.requestRun(target, 'command', { decision: { keys, how }, only: keys }, signal),
+  );
   if (runs.length > 0) return runs;
   const hint = `${await meantKey(runtime, key)}\`sluice status\` names what is held`;
   throw new NotFoundError(`nothing is held for "${key}"`, { hint });
@@ -169,14 +165,14 @@ export const remove = async (
   { key, how }: { key: string; how: RemovalMode },
   signal: AbortSignal,
 ): Promise<RequestedRun[]> => {
-  const runs: RequestedRun[] = [];
   const targets = await keysWhere(
     runtime,
     await runtime.targetsOfKey(key),
     (entry, owners) => isWithin(entry.key, key) && mayHaveNode(entry, owners),
   );
-  for (const { target } of targets)
-    runs.push(await runtime.requestRun(target, 'command', { remove: { key, how } }, signal));
+  const runs = await Array.fromAsync(targets, ({ target }) =>
+    runtime.requestRun(target, 'command', { remove: { key, how } }, signal),
+  );
   if (runs.length > 0) return runs;
   throw new NotFoundError(`no published key "${key}" is known`, { hint: await keysHint(runtime, key) });
 };

@@ -48,9 +48,7 @@ export class WishList {
   }
 
   async all(): Promise<DatasetWish[]> {
-    const all: DatasetWish[] = [];
-    for await (const page of this.pages()) for (const wish of page) all.push(wish); // too many for arguments
-    return all;
+    return (await Array.fromAsync(this.pages())).flat();
   }
 
   async close(): Promise<void> {

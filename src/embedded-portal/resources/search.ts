@@ -40,9 +40,8 @@ export const searchAll = async (search: Search, call: Call, text: string): Promi
     throw searchRefused(413, `A request may hold ${mostSearches} searches, not ${searches.length}.`);
   }
   const budget = { left: answerLength };
-  const answers: [string, unknown][] = [];
-  for (const [name, query] of searches) answers.push([name, await search(call, recordOf(query), budget)]);
-  return Array.isArray(queries) ? answers.map(([, one]) => one) : Object.fromEntries(answers);
+  const answers = await Array.fromAsync(searches, ([, query]) => search(call, recordOf(query), budget));
+  return Array.isArray(queries) ? answers : Object.fromEntries(searches.map(([name], at) => [name, answers[at]]));
 };
 
 /** Answers searches; `all` makes the value of a body with several. */

@@ -82,9 +82,9 @@ const reconcileDataset = async (all: Reconciling, wish: DatasetWish): Promise<Re
     nid === null
       ? null
       : await orFault(node, () => proveNodeOnly(all, node, { nid, known: all.entries.get(wish.key) }));
-  const resources: Reconciled[] = [];
-  for (const resource of wish.resources)
-    resources.push(await proveFound(all, resource, await locate(all, nodeOf('resource', resource), nid)));
+  const resources = await Array.fromAsync(wish.resources, async (resource) =>
+    proveFound(all, resource, await locate(all, nodeOf('resource', resource), nid)),
+  );
   if (all.find?.byTitle === false && proof?.node) {
     // Those that were not found may be our nodes below the dataset that hold the same bytes.
     const lost = wish.resources.filter((_, at) => resources[at]?.found.how === 'none');

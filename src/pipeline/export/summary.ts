@@ -77,12 +77,11 @@ export const writeSummary = async (root: string, { name, portal, findings, onDat
   // A resource of several datasets is one node.
   const places = new Map<string, Place>();
   await using open = new AsyncDisposableStack();
-  const documents: (Document & { stream: Awaited<ReturnType<typeof openWhole>>; entries: number })[] = [];
-  for (const document of documentsOf(name, portal)) {
+  const documents = await Array.fromAsync(documentsOf(name, portal), async (document) => {
     const stream = open.use(await openWhole(join(root, document.file)));
     await stream.write(document.head);
-    documents.push({ ...document, stream, entries: 0 });
-  }
+    return { ...document, stream, entries: 0 };
+  });
   for await (const { folder, record } of records(root)) {
     const view = viewOf(folder, record, portal);
     const listed = publicDataset(view, portal);

@@ -59,14 +59,13 @@ const matching = async (pattern: string, doubts: string[]): Promise<string[]> =>
   const parts = pattern.split('/');
   const base = parts.slice(0, parts.findIndex(isPattern)).join('/');
   const folders = new Set([base]);
-  const found: string[] = [];
   const exclude = ({ parentPath, name }: { parentPath: string; name: string }): boolean => {
     const path = join(parentPath, name);
     if (path.startsWith(`${base}/`)) folders.add(path);
     return false;
   };
-  for await (const { parentPath, name } of glob(pattern, { withFileTypes: true, followSymlinks: true, exclude }))
-    found.push(join(parentPath, name));
+  const entries = glob(pattern, { withFileTypes: true, followSymlinks: true, exclude });
+  const found = await Array.fromAsync(entries, ({ parentPath, name }) => join(parentPath, name));
   if (found.length === 0) doubts.push(`no file matches \`${pattern}\``);
   for (const folder of folders) doubts.push(...(await doubtsOf(folder)));
   return found.sort();
