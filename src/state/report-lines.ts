@@ -19,29 +19,12 @@ import {
 import { byName } from '../util/natural.ts';
 
 /** Items as lines of JSON, a tenth of what the objects would take; each is parsed as it is read. */
-class ItemLines implements ReportItems {
-  readonly lines: readonly string[];
+const itemLines = (lines: readonly string[]) => {
+  const values = () => Iterator.from(lines).map((line) => reportItemSchema.parse(JSON.parse(line)));
+  return { lines, length: lines.length, values, [Symbol.iterator]: values, toJSON: () => [...values()] };
+};
 
-  constructor(lines: readonly string[]) {
-    this.lines = lines;
-  }
-
-  get length(): number {
-    return this.lines.length;
-  }
-
-  values(): IteratorObject<ReportItem> {
-    return Iterator.from(this.lines).map((line) => reportItemSchema.parse(JSON.parse(line)));
-  }
-
-  [Symbol.iterator](): Iterator<ReportItem> {
-    return this.values();
-  }
-
-  toJSON(): ReportItem[] {
-    return [...this];
-  }
-}
+const areLines = (items: ReportItems): items is ReturnType<typeof itemLines> => 'lines' in items;
 
 /** Gathers the items of a report; of two of one key the later one counts. */
 export class ReportBuilder {
@@ -69,12 +52,12 @@ export class ReportBuilder {
 
   end(head: Omit<Report, 'items' | 'counts'>): StoredReport {
     const keys = [...this.#lines.keys()].sort(byName);
-    return { ...head, counts: this.counts, items: new ItemLines(keys.map((key) => this.#lines.get(key) ?? '')) };
+    return { ...head, counts: this.counts, items: itemLines(keys.map((key) => this.#lines.get(key) ?? '')) };
   }
 }
 
 export const packReport = ({ items, ...head }: StoredReport): Promise<Buffer> => {
-  const lines = items instanceof ItemLines ? items.lines : Array.from(items, (item) => JSON.stringify(item));
+  const lines = areLines(items) ? items.lines : Array.from(items, (item) => JSON.stringify(item));
   const pieces = function* (): Generator<string> {
     yield JSON.stringify(head);
     for (let at = 0; at < lines.length; at += linesAtOnce) yield `\n${lines.slice(at, at + linesAtOnce).join('\n')}`;
@@ -96,7 +79,7 @@ export const unpackReport = async (stored: Buffer): Promise<StoredReport> => {
   }
   lines.push(begun);
   const head = JSON.parse(lines.shift() ?? '');
-  return { ...reportSchema.omit({ items: true }).parse(head), items: new ItemLines(lines) };
+  return { ...reportSchema.omit({ items: true }).parse(head), items: itemLines(lines) };
 };
 
 export const runSummarySchema = z.object({
@@ -112,8 +95,9 @@ export type RunSummary = z.infer<typeof runSummarySchema>;
 /** The summary of a report. Of stored items nothing else is checked. */
 export const summaryOf = ({ startedAt, endedAt, items, reason }: StoredReport): RunSummary => {
   const fates: RunSummary['fates'] = {};
-  const ended: Iterable<CountedItem> =
-    items instanceof ItemLines ? Iterator.from(items.lines).map((line) => JSON.parse(line)) : items;
+  const ended: Iterable<CountedItem> = areLines(items)
+    ? Iterator.from(items.lines).map((line) => JSON.parse(line))
+    : items;
   for (const item of ended) {
     const fate = fateOf(item);
     fates[fate] = (fates[fate] ?? 0) + 1;

@@ -51,7 +51,7 @@ export const datasetOf = (
     const faults = [identifier === null && identifierFault(value.identifier), title === null && titleFault];
     return { dataset: null, faults: faults.filter((fault) => fault !== false) };
   }
-  const draft = new Draft(remark);
+  const draft = draftOf(remark);
   const tools = { files: catalogue.files, defaults: defaults.resource, title, remark };
   const { resources, leftOut } = resourcesOf(value.distribution, tools);
   // The entry under its identifier, whatever that is in.
@@ -146,37 +146,34 @@ const membersOf = ({ first, seriesMember, last }: Record<string, unknown>): unkn
   return [...listOf(first).filter(isOther), ...members, ...listOf(last).filter(isOther)];
 };
 
-/** A dataset under construction: values mapped from one entry, and remarks about those that could not be mapped. */
-class Draft {
-  readonly metadata: { -readonly [Key in keyof DatasetMetadata]: DatasetMetadata[Key] } = {};
-  readonly fields: NodeFields = {};
-  /** What the portal shows as further facts about the dataset. */
-  readonly info: Record<string, string> = {};
-  readonly remark: Remark;
+type Draft = ReturnType<typeof draftOf>;
 
-  constructor(remark: Remark) {
-    this.remark = remark;
-  }
+/** A dataset under construction: values mapped from one entry, and remarks about those that could not be mapped. */
+const draftOf = (remark: Remark) => {
+  const metadata: { -readonly [Key in keyof DatasetMetadata]: DatasetMetadata[Key] } = {};
+  const fields: NodeFields = {};
+  /** What the portal shows as further facts about the dataset. */
+  const info: Record<string, string> = {};
 
   /** One line of text that fits a plain field; what is too long is cut, with a remark. */
-  short(part: string, text: string, longest = longestText): string {
-    return shortLine(text, longest, (what) => this.remark(part, what));
-  }
+  const short = (part: string, text: string, longest = longestText): string =>
+    shortLine(text, longest, (what) => remark(part, what));
 
   /** Adds a further fact. An address that is too long is left out, because half an address leads nowhere. */
-  addInfo(part: string, name: string, text: string): void {
+  const addInfo = (part: string, name: string, text: string): void => {
     const isAddress = /^[a-z]+:\/\//i.test(text);
-    if (isAddress && text.length > longestText) this.remark(part, 'left out: the address is too long for the portal');
-    else this.info[this.short(part, name)] = this.short(part, text);
-  }
+    if (isAddress && text.length > longestText) remark(part, 'left out: the address is too long for the portal');
+    else info[short(part, name)] = short(part, text);
+  };
 
   /** Keeps what no field of the portal holds as a further fact, and reports it. */
-  keep(part: string, name: string, values: readonly unknown[], why: string): void {
+  const keep = (part: string, name: string, values: readonly unknown[], why: string): void => {
     const texts = values.map(keptText);
-    if (texts.length > 0) this.addInfo(part, name, [...listOf(this.info[name]), ...texts].join('; '));
-    this.remark(part, texts.length > 0 ? `${why}; kept in Additional info` : why);
-  }
-}
+    if (texts.length > 0) addInfo(part, name, [...listOf(info[name]), ...texts].join('; '));
+    remark(part, texts.length > 0 ? `${why}; kept in Additional info` : why);
+  };
+  return { metadata, fields, info, remark, short, addInfo, keep };
+};
 
 type Take = (value: unknown, draft: Draft) => void;
 
