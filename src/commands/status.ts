@@ -1,5 +1,4 @@
 // `sluice status`: is it live, and if not, why?
-import { existsSync } from 'node:fs';
 import { relative, resolve } from 'node:path';
 import type { z } from 'zod';
 import { NotFoundError, oneLine } from '../model/errors.ts';
@@ -16,7 +15,7 @@ import { jobsOf } from '../service/overview.ts';
 import { isUnattended, waitsForWorker } from '../service/run-list.ts';
 import type { Runtime } from '../service/runtime.ts';
 import { stateFault } from '../service/state-watch.ts';
-import { waitingFile } from '../service/waiting-file.ts';
+import { knownInboxes, waitingFile } from '../service/waiting-file.ts';
 import { placeRule } from '../sources/drop/drop-target.ts';
 import { isDropManifest, type Manifest } from '../sources/manifest/schema.ts';
 import { plural, tally } from '../util/plural.ts';
@@ -101,7 +100,7 @@ const findPlanned = async (runtime: Runtime, key: string): Promise<Waiting | nul
 
 /** Newer files: the one that was asked for, else those of the items. What a guard holds says itself that it waits in the spool. */
 const newerFiles = async (runtime: Runtime, what: string, path: string, found: KnownEntry[]): Promise<Waiting[]> => {
-  const inboxes = await readInboxViews(runtime);
+  const inboxes = await knownInboxes(runtime);
   const asked = found.some(isGuarded) ? null : await waitingFile(inboxes, { what, path, items: found });
   if (asked) return [asked];
   const items = new Map(found.slice(0, shownInFull).map((entry) => [entry.key, entry]));
@@ -111,18 +110,12 @@ const newerFiles = async (runtime: Runtime, what: string, path: string, found: K
 
 /** A key that is not published yet may be in a run, and an unknown file in a watched folder. */
 const explainUnknown = async (runtime: Runtime, what: string, path: string): Promise<View> => {
-  const dropped = async () => waitingFile(await readInboxViews(runtime), { what, path });
+  const dropped = async () => waitingFile(await knownInboxes(runtime), { what, path });
   const waiting: Waiting | null = (await findPlanned(runtime, what)) ?? (await dropped());
-  if (!waiting) {
-    const [taker] = existsSync(path) ? await takersOf(runtime, path) : [];
-    if (taker)
-      throw new NotFoundError(`${what} waits in the inbox of ${taker.manifest.name}, which nobody watches`, {
-        hint: `\`sluice start\` takes it, or \`sluice run-now ${taker.manifest.name}\` now`,
-      });
+  if (!waiting)
     throw new NotFoundError(`no key, file or title matches "${what}"`, {
-      hint: `${await keysHint(runtime, what)}; a file is known once its manifest was published, one in an inbox while \`sluice start\` watches it`,
+      hint: `${await keysHint(runtime, what)}; a file is known once its manifest was published, one in an inbox while \`manifests:\` of the configuration names it`,
     });
-  }
   const titled = waiting.title === undefined ? '' : ` ("${waiting.title}" on ${waiting.portal})`;
   const json = statusSchema.parse({ items: [], waiting: [waiting] });
   return { json, lines: `${what}${titled}: ${waiting.why}`.split('\n'), code: exitCodes.someFailed };

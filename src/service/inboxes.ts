@@ -24,7 +24,7 @@ const inboxViewSchema = z.object({
   settleMs: z.number().default(0),
   /** Spooled files that wait for a person because their run was cancelled. */
   cancelled: z.number().default(0),
-  /** Unix milliseconds. */
+  /** Unix milliseconds by the clock of Redis, which all hosts share. */
   at: z.number(),
 });
 
@@ -55,12 +55,13 @@ export const inboxesOf = (runtime: Runtime) => {
     });
 
   const publish = async (): Promise<void> => {
+    const at = await redisNow(redis);
     for (const [name, { manifest, inbox }] of open) {
       const state = inbox.state();
       const cancelled = state.spooled > 0 ? await runAgain(manifest) : 0;
       const { folder, settleMs: own } = manifest.drop;
       const settleMs = own ?? config.inbox.settleMs;
-      const view: InboxViewOfService = { manifest: name, folder, ...state, settleMs, cancelled, at: Date.now() };
+      const view: InboxViewOfService = { manifest: name, folder, ...state, settleMs, cancelled, at };
       await redis.hset(keys.inboxes, name, JSON.stringify(view));
     }
   };
@@ -147,11 +148,17 @@ export const isUsable = (folder: string): Promise<boolean> =>
     () => false,
   );
 
-/** The state of watched folders as their services report it; a view older than a few seconds is of a service that ended. */
-export const readInboxViews = async (runtime: Runtime): Promise<InboxViewOfService[]> =>
-  Object.values(await runtime.redis.hgetall(runtime.keys.inboxes)).flatMap(
-    (text) => storedAs(inboxViewSchema, text) ?? [],
-  );
+const redisNow = async (redis: Runtime['redis']): Promise<number> => Number((await redis.time())[0]) * 1000;
+
+/** A view that is older was left behind by a service that was killed. */
+const staleMs = 10_000;
+
+/** The state of watched folders as the services that watch them report it. */
+export const readInboxViews = async ({ redis, keys }: Runtime): Promise<InboxViewOfService[]> => {
+  const [now, texts] = await Promise.all([redisNow(redis), redis.hvals(keys.inboxes)]);
+  const views = texts.flatMap((text) => storedAs(inboxViewSchema, text) ?? []);
+  return views.filter(({ at }) => now - at < staleMs);
+};
 
 /** Claims every file of the inbox, until none is settling, nor left by a watcher that was killed. Returns what it ignores, as lines. */
 export const takeDropped = async (runtime: Runtime, manifest: DropManifest, signal: AbortSignal): Promise<string[]> => {

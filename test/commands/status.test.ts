@@ -5,6 +5,7 @@ import { publishCommand } from '../../src/commands/publish.ts';
 import { reportCommand, runsCommand } from '../../src/commands/runs.ts';
 import { statusCommand } from '../../src/commands/status.ts';
 import { NotFoundError } from '../../src/model/errors.ts';
+import { spooled } from '../sources/drop/support/spooled.ts';
 import { type CommandPlace, commandPlace } from '../support/command-place.ts';
 import { faultsIn } from '../support/printed.ts';
 import { waitUntil } from '../support/wait-until.ts';
@@ -91,22 +92,36 @@ describe('sluice status', () => {
 
   it('knows nothing of other keys and files', async () => {
     await expect(status('city/two')).rejects.toBeInstanceOf(NotFoundError);
-    const hint = expect.stringContaining('one in an inbox while `sluice start` watches it');
+    const hint = expect.stringContaining('one in an inbox while `manifests:` of the configuration names it');
     await expect(status('data/other.csv')).rejects.toMatchObject({ code: 'not-found', hint });
   });
 
-  it('names the manifest that takes a file from its inbox, which no service watches', async () => {
+  it('says what becomes of a file in an inbox that no service watches', async () => {
     const place = commandPlace({ manifests: ['jobs/*.yaml'] });
     place.write('inbox/trees.csv', 'id\n1\n');
+    place.write('inbox/notes.txt', 'read me\n');
     place.write('jobs/city.yaml', 'name: city-drop\ndrop: { folder: ../inbox, files: "*.csv" }\n');
-    const statusOf = (what: string) => statusCommand(what, place.options, place.io().io);
-    await expect(statusOf('inbox/trees.csv')).rejects.toMatchObject({
-      code: 'not-found',
-      message: expect.stringContaining('waits in the inbox of city-drop, which nobody watches'),
-      hint: '`sluice start` takes it, or `sluice run-now city-drop` now',
-    });
+    const statusOf = async (what: string) => {
+      const { io, out } = place.io();
+      return { code: await statusCommand(what, place.options, io), out: out() };
+    };
+    const unwatched = `not live yet: waits in the inbox of city-drop, which nobody watches
+-> \`sluice start\` takes it, or \`sluice run-now city-drop\` now
+`;
+    expect(await statusOf('inbox/trees.csv')).toEqual({ code: 3, out: `inbox/trees.csv: ${unwatched}` });
+    expect((await statusOf('inbox/notes.txt')).out).toContain('not live: ignored in the inbox: does not match');
     for (const other of ['inbox/none.csv', 'inbox/deep/er/a.csv', 'jobs/city.yaml'])
       await expect(statusOf(other)).rejects.toMatchObject({ message: expect.stringContaining('matches') });
+    // Taken by a run that was interrupted before it had planned anything.
+    await spooled(join(place.dir, 'inbox'), 'bikes.csv', 'id\n1\n', Date.now());
+    for (const what of ['inbox/bikes.csv', 'city-drop/bikes/bikes'])
+      expect((await statusOf(what)).out).toContain(
+        'not live yet: taken from the inbox\n-> `sluice runs` shows its run',
+      );
+    expect(await publishCommand(['jobs/city.yaml'], place.options, place.io().io)).toBe(0);
+    place.write('inbox/trees.csv', 'id\n1\n2\n');
+    for (const what of ['inbox/trees.csv', 'city-drop/trees/trees'])
+      expect((await statusOf(what)).out).toContain(`a newer version: ${unwatched}`);
   });
 
   it('still answers when the manifest is gone', async () => {

@@ -113,7 +113,10 @@ it('is announced on the page of the item beside the old fault until it is taken'
   const show = (changes: object) =>
     runtime.redis.hset(runtime.keys.inboxes, 'drops', JSON.stringify({ ...view, ...changes }));
   const newer = 'A newer version: not live yet: waiting until the file is complete: unchanged for 2s';
-  expect(await pageNow()).not.toContain('A newer version');
+  const unwatched = 'A newer version: not live yet: waits in the inbox of drops, which nobody watches';
+  expect(await pageNow()).toContain(unwatched);
+  await show({ at: Date.now() - 60_000 }); // by a service that was killed
+  expect(await pageNow()).toContain(unwatched);
   await show({});
   expect(await pageNow()).toContain(newer);
   expect(await pageNow()).toContain('line 2: 3 cells');

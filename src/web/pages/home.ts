@@ -134,14 +134,11 @@ ${portals.map(({ name: portal, url }) => {
 `;
 })}</ul>`;
 
-/** A view that is older was left behind by a service that has ended. */
-const staleMs = 10_000;
 const shownFiles = 10;
 
 const inboxesHtml = ({ inboxes }: OverviewView, now: number): Part => {
-  const watched = inboxes.filter(({ at }) => now - at < staleMs);
-  if (watched.length === 0) return null;
-  const busy = watched.filter(({ settling, left, spooled }) => settling.length + left.length + spooled > 0);
+  if (inboxes.length === 0) return null;
+  const busy = inboxes.filter(({ settling, left, spooled }) => settling.length + left.length + spooled > 0);
   return html`<h2>Inboxes</h2>
 <ul class="cards">
 ${busy.map(
@@ -154,7 +151,7 @@ ${filesHtml(left.map(({ path, reason }) => html`<bdi>${path}</bdi> is ignored: <
 </li>
 `,
 )}</ul>
-${foldedHtml(watched.filter((view) => !busy.includes(view)).map(({ manifest, folder }) => html`<li>${manifest} <bdi>${folder}</bdi>: empty</li>\n`))}`;
+${foldedHtml(inboxes.filter((view) => !busy.includes(view)).map(({ manifest, folder }) => html`<li>${manifest} <bdi>${folder}</bdi>: empty</li>\n`))}`;
 };
 
 /** Few are shown, more are folded away. */
