@@ -112,10 +112,13 @@ const newerFiles = async (runtime: Runtime, what: string, path: string, found: K
 const explainUnknown = async (runtime: Runtime, what: string, path: string): Promise<View> => {
   const dropped = async () => waitingFile(await knownInboxes(runtime), { what, path });
   const waiting: Waiting | null = (await findPlanned(runtime, what)) ?? (await dropped());
-  if (!waiting)
+  if (!waiting) {
+    const { overdue } = await whatIsOverdue(runtime);
+    const faulty = overdue.flatMap(({ kind, why }) => (kind === 'manifest' ? `; ${why}` : []));
     throw new NotFoundError(`no key, file or title matches "${what}"`, {
-      hint: `${await keysHint(runtime, what)}; a file is known once its manifest was published, one in an inbox while \`manifests:\` of the configuration names it`,
+      hint: `${await keysHint(runtime, what)}; a file is known once its manifest was published, one in an inbox while \`manifests:\` of the configuration names it${faulty.join('')}`,
     });
+  }
   const titled = waiting.title === undefined ? '' : ` ("${waiting.title}" on ${waiting.portal})`;
   const json = statusSchema.parse({ items: [], waiting: [waiting] });
   return { json, lines: `${what}${titled}: ${waiting.why}`.split('\n'), code: exitCodes.someFailed };

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { glob } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { watch } from 'chokidar';
-import { ManifestError, NotFoundError } from '../model/errors.ts';
+import { ManifestError, NotFoundError, problemLine } from '../model/errors.ts';
 import type { Log } from '../model/log.ts';
 import { didYouMean } from '../model/yaml/nearest.ts';
 import { type KeptSchedule, keptSchedules } from '../queue/schedules.ts';
@@ -14,11 +14,7 @@ import type { Runtime } from './runtime.ts';
 
 const settleMs = 300;
 
-const pathsOf = async (patterns: string[]): Promise<Set<string>> => {
-  const paths = new Set<string>();
-  for (const pattern of patterns) for await (const path of glob(pattern)) paths.add(path);
-  return paths;
-};
+const pathsOf = async (patterns: string[]): Promise<Set<string>> => new Set(await Array.fromAsync(glob(patterns)));
 
 /** Loads manifests; faulty ones do not hide the others. */
 export const loadSound = async (paths: Iterable<string>) => {
@@ -35,18 +31,17 @@ export const loadSound = async (paths: Iterable<string>) => {
   return { manifests, faulty };
 };
 
-/** Loads all manifests that match. Faulty ones, and later ones of the same name, are logged and skipped. */
-export const loadManifests = async (patterns: string[], log: Log): Promise<Manifest[]> => {
+/** Loads all manifests that match; faulty ones, and later ones of the same name, are skipped. */
+export const loadManifests = async (patterns: string[]) => {
   const { manifests, faulty } = await loadSound([...(await pathsOf(patterns))].sort(byName));
-  for (const { path, error } of faulty) log.error({ path }, `skipped: ${error.message}`);
+  const skipped = faulty.map(({ path, error }) => ({ path, why: error.problems.map(problemLine)[0] ?? error.message }));
   const named = new Map<string, Manifest>();
   for (const manifest of manifests) {
-    const { name, path } = manifest;
-    const twin = named.get(name);
-    if (twin) log.error({ path, name }, `skipped: ${twin.path} has the same name`);
-    else named.set(name, manifest);
+    const twin = named.get(manifest.name);
+    if (twin) skipped.push({ path: manifest.path, why: `${twin.path} has the same name` });
+    else named.set(manifest.name, manifest);
   }
-  return [...named.values()];
+  return { manifests: [...named.values()], skipped };
 };
 
 /** Calls `changed` shortly after a YAML file beside the manifests was added, changed or removed, and once at the start. */

@@ -13,28 +13,24 @@ export interface OverdueParts extends Pick<Connections, 'redis' | 'keys' | 'queu
   config: Pick<Config, 'watch'>;
 }
 
-/** Something expected that did not happen in time. */
-export interface Overdue {
+export interface Expected {
   kind: ExpectedKind;
-  /** Null for a worker. */
+  /** Null for a worker, and for a file that is no sound manifest. */
   manifest: string | null;
   portal: string | null;
   /** Key of the dataset that misses new data; null for everything else. */
   key: string | null;
-  /** By when it was expected, ISO 8601, UTC. */
-  expectedBy: string;
-  why: string;
-  hint: string;
-}
-
-export interface Expected extends Pick<Overdue, 'kind' | 'manifest' | 'portal' | 'key'> {
   name: string;
 }
+
+/** Something that did not happen in time; `expectedBy` is ISO 8601, UTC. */
+export type Overdue = Omit<Expected, 'name'> & Words & { expectedBy: string };
 
 export const expectedIn = (member: string): Expected => {
   const [kind, first = '', second = '', third = ''] = member.split(' ');
   const none = { manifest: null, portal: null, key: null };
   if (kind === 'worker') return { ...none, kind, name: `the process ${third} (${first}) on ${second}` };
+  if (kind === 'manifest') return { ...none, kind, name: member.slice('manifest '.length) };
   if (kind === 'inbox') return { ...none, kind, manifest: first, name: `the inbox of ${first}` };
   if (kind === 'data')
     return { kind, manifest: manifestOfKey(second), portal: first, key: second, name: `new data of ${second}` };
@@ -86,11 +82,11 @@ interface Facts extends Expected {
   by: string;
   every: string;
   lastRun: LastRun | null;
-  /** What the service announced: the folder of an inbox. */
+  /** What the service announced: the folder of an inbox, why a manifest is skipped. */
   form: string;
 }
 
-type Words = Pick<Overdue, 'why' | 'hint'>;
+type Words = { why: string; hint: string };
 
 const words: Record<ExpectedKind, (facts: Facts, parts: OverdueParts) => Words | Promise<Words>> = {
   worker: ({ name, since }) => ({
@@ -100,6 +96,10 @@ const words: Record<ExpectedKind, (facts: Facts, parts: OverdueParts) => Words |
   inbox: ({ name, since, form }) => ({
     why: `nobody has watched ${name} since ${since}: ${form}`,
     hint: 'check that `sluice start` serves the manifest and may read and write the folder; files dropped meanwhile are picked up then',
+  }),
+  manifest: ({ name, by, form }) => ({
+    why: `${name} has been faulty since ${by}: ${form}`,
+    hint: `\`sluice check ${name}\` shows what to mend; until then, nothing of it is published by schedule or from an inbox`,
   }),
   schedule: async ({ name, by, manifest, portal }, { redis, keys, queues }) => {
     const fired = await whyNotFired(queues, { manifest: manifest ?? '', portal: portal ?? '' });

@@ -16,15 +16,15 @@ export const serviceOf = (runtime: Runtime, extra: string[]) => {
   const patterns = [...new Set([...config.manifests, ...extra])];
   const inboxes = inboxesOf(runtime);
   let targets: KnownTarget[] = [];
+  let skipped: Awaited<ReturnType<typeof loadManifests>>['skipped'] = [];
   let watch: { close(): Promise<void> } | null = null;
 
   /** The manifest with those of its portals that are configured; nothing where none is. */
   const served = (manifest: Manifest): Manifest[] => {
-    const portals = runtime.perPortal(manifest).flatMap(({ portal }) => {
-      if (portal in config.portals) return [portal];
-      log.error({ path: manifest.path, portal }, 'skipped: no portal of that name is configured');
-      return [];
-    });
+    const named = runtime.perPortal(manifest).map(({ portal }) => portal);
+    const portals = named.filter((portal) => portal in config.portals);
+    const others = named.filter((portal) => !portals.includes(portal)).join(', ');
+    if (others) skipped.push({ path: manifest.path, why: `no portal of that name is configured: ${others}` });
     const [first] = portals;
     return first === undefined ? [] : [{ ...manifest, portal: first, portals }];
   };
@@ -42,6 +42,7 @@ export const serviceOf = (runtime: Runtime, extra: string[]) => {
       ...manifests
         .filter(isDropManifest)
         .map(({ name, drop }) => ({ member: expectedOf.inbox(name), form: drop.folder, at: now + slackMs })),
+      ...skipped.map(({ path, why }) => ({ member: expectedOf.manifest(path), form: why, at: now })),
     ]);
     const periods = manifests.flatMap((manifest) =>
       portalsOf(manifest).flatMap((portal) => expectationsOf({ manifest: manifest.name, portal }, manifest.expectMs)),
@@ -50,7 +51,10 @@ export const serviceOf = (runtime: Runtime, extra: string[]) => {
   };
 
   const readManifests = async (): Promise<Manifest[]> => {
-    const known = (await loadManifests(patterns, log)).flatMap(served);
+    const loaded = await loadManifests(patterns);
+    skipped = loaded.skipped;
+    const known = loaded.manifests.flatMap(served);
+    for (const { path, why } of skipped) log.error({ path }, `skipped: ${why}`);
     targets = known.flatMap((manifest) => portalsOf(manifest).map((portal) => targetOf({ ...manifest, portal })));
     const schedules = known.flatMap(schedulesOf);
     for (const line of await syncSchedules(queues, schedules)) log.info({ action: 'schedule' }, line);

@@ -28,7 +28,9 @@ export const testNotices = async (
   const post: Post = (url, posting) => fetcher.post(url, posting);
   const { email, ...configured } = config.notify;
   const own = { manifest: null, ...configured, to: email?.to ?? null, guarded: {} };
-  const named = (await loadManifests(config.manifests, log)).map(({ name: manifest, notify }) => {
+  const { manifests, skipped } = await loadManifests(config.manifests);
+  for (const { path, why } of skipped) log.error({ path }, `skipped: ${why}`);
+  const named = manifests.map(({ name: manifest, notify }) => {
     const { webhook: url = null, email: to = null, heartbeat = null } = notify ?? {};
     return { manifest, webhook: url === null ? null : { url, secret: null, post }, to, heartbeat, guarded: { post } };
   });

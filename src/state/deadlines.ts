@@ -11,6 +11,8 @@ export const expectedOf = {
     `worker ${process.role} ${process.host} ${process.pid} ${process.began}`,
   /** A sign of life of what watches the inbox of a manifest. */
   inbox: (manifest: string): string => `inbox ${manifest}`,
+  /** That the service serves what the file names; promised only for what it had to skip, so that it is late at once. */
+  manifest: (path: string): string => `manifest ${path}`,
   schedule: (target: Target): string => `schedule ${targetName(target)}`,
   success: (target: Target): string => `success ${targetName(target)}`,
   news: (target: Target): string => `news ${targetName(target)}`,
@@ -137,7 +139,9 @@ export const deadlinesIn = (redis: Redis, keys: RedisKeys) => {
     promise: async (promises: readonly (Deadline & { form: string })[]): Promise<void> => {
       const before = await redis.hgetall(keys.expected);
       const named = new Set(promises.map(({ member }) => member));
-      await forget(Object.keys(before).filter((member) => /^(?:inbox|schedule) /.test(member) && !named.has(member)));
+      await forget(
+        Object.keys(before).filter((member) => /^(?:inbox|manifest|schedule) /.test(member) && !named.has(member)),
+      );
       await announce(promises.filter(({ member, form }) => before[member] !== form));
     },
 

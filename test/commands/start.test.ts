@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { startCommand } from '../../src/commands/start.ts';
+import { statusCommand } from '../../src/commands/status.ts';
 import { UsageError } from '../../src/model/errors.ts';
 import { makePlace } from '../flow/support/place.ts';
 import { commandPlace } from '../support/command-place.ts';
@@ -57,6 +58,37 @@ it('start warns once where nothing makes it publish', async () => {
   expect(await said()).toEqual([expect.stringContaining('no manifest is served, so nothing is published')]);
   expect(await said('plain.yaml')).toEqual([expect.stringContaining('runs begin on request only')]);
   expect(await said('plain.yaml', 'timed.yaml')).toEqual([]);
+});
+
+it('start keeps telling of a manifest that it cannot serve, until it is mended', async () => {
+  const place = commandPlace({ manifests: ['jobs/*.yaml'] });
+  const write = (key: string): unknown =>
+    place.write('jobs/city.yaml', `name: city\n${key}: { folder: ../inbox, files: "*.csv" }\n`);
+  place.write('inbox/a.txt', 'keeps the folder');
+  write('drop');
+  place.write('jobs/far.yaml', 'name: far\nportal: moon\ndatasets: []\n');
+  const { io, stop, out } = place.io({ terminal: true });
+  const ended = startCommand([], place.options, io);
+  await waitUntil('the service', () => out().includes('press Ctrl-C'));
+  const overview = async (): Promise<string> => {
+    const shown = place.io();
+    await statusCommand(undefined, place.options, shown.io);
+    return shown.out();
+  };
+  expect(await overview()).toMatch(
+    /^OVERDUE: \S+far\.yaml has been faulty since \S+Z: no portal .* configured: moon$/m,
+  );
+  expect(await overview()).not.toContain('city.yaml');
+  write('dorp');
+  const fault = /city\.yaml has been faulty since \S+Z: \S+city\.yaml:1:1: .*publishes nothing/;
+  await waitUntil('the fault', async () => fault.test(await overview()));
+  place.write('inbox/b.csv', 'id\n1\n');
+  const hint = expect.stringMatching(fault);
+  await expect(statusCommand('inbox/b.csv', place.options, place.io().io)).rejects.toMatchObject({ hint });
+  write('drop');
+  await waitUntil('its end', async () => !(await overview()).includes('city.yaml'));
+  stop();
+  expect(await ended).toBe(0);
 });
 
 it('start makes the state folder where Redis and the portals are elsewhere', async () => {

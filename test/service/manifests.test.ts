@@ -15,16 +15,15 @@ describe('the manifests of the service', () => {
     writeText(dir, 'b.yaml', manifest('b'));
     writeText(dir, 'a.yaml', manifest('a'));
     writeText(dir, 'note.txt', 'no manifest');
-    const { log, lines } = keptLog();
-    const found = await loadManifests([join(dir, '*.yaml'), join(dir, 'a.yaml'), join(dir, 'later-*.yaml')], log);
-    expect(found.map(({ name }) => name)).toEqual(['a', 'b']);
-    expect(lines).toEqual([]);
+    const found = await loadManifests([join(dir, '*.yaml'), join(dir, 'a.yaml'), join(dir, 'later-*.yaml')]);
+    expect(found.manifests.map(({ name }) => name)).toEqual(['a', 'b']);
+    expect(found.skipped).toEqual([]);
   });
 
   it('are in the order in which people count', async () => {
     const dir = tempDir();
     for (const name of ['amt-10', 'amt-2', 'amt-1']) writeText(dir, `${name}.yaml`, manifest(name));
-    const found = await loadManifests([join(dir, '*.yaml')], keptLog().log);
+    const found = (await loadManifests([join(dir, '*.yaml')])).manifests;
     expect(found.map(({ name }) => name)).toEqual(['amt-1', 'amt-2', 'amt-10']);
   });
 
@@ -34,15 +33,15 @@ describe('the manifests of the service', () => {
     writeText(dir, '2.yaml', manifest('twin'));
     writeText(dir, '3.yaml', 'name: [');
     writeText(dir, '4.yaml', manifest('sound'));
-    const { log, lines } = keptLog();
-    const found = await loadManifests([join(dir, '*.yaml')], log);
+    const { manifests: found, skipped } = await loadManifests([join(dir, '*.yaml')]);
     expect(found.map(({ name, path }) => `${name} ${path}`)).toEqual([
       `twin ${join(dir, '1.yaml')}`,
       `sound ${join(dir, '4.yaml')}`,
     ]);
-    expect(lines).toHaveLength(2);
-    expect(lines.join('')).toContain(`skipped: ${join(dir, '1.yaml')} has the same name`);
-    expect(lines.join('')).toContain('3.yaml:1:');
+    expect(skipped).toEqual([
+      { path: join(dir, '3.yaml'), why: expect.stringContaining('3.yaml:1:') },
+      { path: join(dir, '2.yaml'), why: `${join(dir, '1.yaml')} has the same name` },
+    ]);
   });
 
   it('are read again after every change, however fast changes come, and from the very beginning', async () => {
@@ -54,7 +53,7 @@ describe('the manifests of the service', () => {
     const watch = watchManifests(
       patterns,
       async () => {
-        names = (await loadManifests(patterns, log)).map(({ name }) => name);
+        names = (await loadManifests(patterns)).manifests.map(({ name }) => name);
       },
       log,
     );
