@@ -25,7 +25,7 @@ const aliasTo = (node: string, program: string): void => {
   chmodSync(join(bin, 'sluice'), 0o755);
 };
 aliasTo(process.execPath, join(root, 'src/cli.ts'));
-const { REDIS_URL: _unused, ...surroundings } = process.env;
+const { REDIS_URL: _unused, npm_command: _how, ...surroundings } = process.env;
 const env = { ...surroundings, HOME: home, clone: root, PATH: `${bin}${delimiter}${process.env.PATH ?? ''}` };
 
 /** Commands, and the screen that is shown below them; the others are for the reader alone. */
