@@ -11,7 +11,7 @@ export const slowLineTo = async (
 ): Promise<string> => {
   const { port, hostname } = new URL(url);
   const sockets = new Set<Socket>();
-  const server = createServer(async (incoming) => {
+  const carry = async (incoming: Socket): Promise<void> => {
     const outgoing = connect(Number(port), hostname);
     for (const socket of [incoming, outgoing]) sockets.add(socket.on('error', () => incoming.destroy()));
     outgoing.pipe(incoming);
@@ -20,7 +20,9 @@ export const slowLineTo = async (
       if (incoming.bytesRead > piece) await sleep((pauseMs * (chunk as Buffer).length) / piece);
     }
     outgoing.end();
-  });
+  };
+  // Who hangs up in the middle ends the line with it.
+  const server = createServer((incoming) => void carry(incoming).catch(() => incoming.destroy()));
   await once(server.listen(0, '127.0.0.1'), 'listening');
   afterAll(() => {
     for (const socket of sockets) socket.destroy();
