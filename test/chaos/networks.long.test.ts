@@ -48,6 +48,8 @@ describe.skipIf(why !== null)(`hosts with networks of their own${why === null ? 
     wireOfB.wire('down');
     // Its jobs are taken over by the other host, which ends them while the first owner is cut off in the middle of them.
     expect(await publishing.ended, publishing.out() + publishing.err()).toBe(0);
+    // What the portal has half of stays in progress there, beside all that the other host may send.
+    const cutOff = portal.underWay();
     wireOfB.wire('up');
     const redis = new Redis(server.options);
     await waitUntilLive(count, redis);
@@ -56,7 +58,9 @@ describe.skipIf(why !== null)(`hosts with networks of their own${why === null ? 
     expect(await service.end('SIGTERM')).toBe(0);
     expect(await worker.end('SIGTERM')).toBe(0);
 
-    expect(portal.most()).toHaveLength(concurrency);
+    const most = portal.most().length;
+    expect(most).toBeGreaterThanOrEqual(concurrency);
+    expect(most - cutOff).toBeLessThanOrEqual(concurrency);
     const { times } = portal;
     const fullest = Math.max(...times.map((from, at) => times.slice(at).filter((time) => time < from + 3000).length));
     expect(fullest).toBeLessThanOrEqual(perSecond * 5);

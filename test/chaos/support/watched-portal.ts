@@ -10,6 +10,8 @@ export interface WatchedPortal {
   times: readonly number[];
   /** `METHOD path` of the requests in progress when most were. */
   most(): readonly string[];
+  /** How many requests are in progress now. */
+  underWay(): number;
   /** Reads the portal itself, uncounted. */
   reader(): Promise<Reader>;
   close(): Promise<void>;
@@ -36,6 +38,7 @@ export const openWatchedPortal = async (delay: string, host?: string): Promise<W
     url: switchboard.url,
     times,
     most: () => most,
+    underWay: () => underWay.size,
     reader: () => portal.reader(),
     close: () => switchboard.close(),
   };
