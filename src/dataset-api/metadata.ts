@@ -124,11 +124,13 @@ export const datasetMetadataFaults = ({
   const faults: MetadataFault[] = [];
   if ((access === 'restricted' || access === 'private') && rights === undefined)
     faults.push({ path: ['access'], message: `\`${access}\` needs the key \`rights\`: say why access is limited` });
-  const { from, to } = z.object({ from: z.string(), to: z.string() }).safeParse(temporal).data ?? {};
+  const { from, to } = spanSchema.safeParse(temporal).data ?? {};
   if (from !== undefined && to !== undefined && isBefore(to, from))
     faults.push({ path: ['temporal', 'to'], message: `must not be before \`from\` (${from})` });
   return faults;
 };
+
+const spanSchema = z.object({ from: z.string(), to: z.string() });
 
 /** True when `a` is before `b`; compares days alone where one of them has no time. */
 const isBefore = (a: string, b: string): boolean => {

@@ -121,9 +121,11 @@ const repairs: Partial<Record<Step['do'], (why: string) => string>> = {
 /** A worker that has a job and says nothing of it for so long hangs, milliseconds: more than any upload or import takes. */
 const silentMs = 12 * 3600 * 1000;
 
+const silenceSchema = z.looseObject({ trace: z.looseObject({ at: z.number() }) });
+
 /** True for a job that a worker has had for long without a word. */
 export const isSilent = ({ processedOn = Date.now(), data }: Pick<Job, 'processedOn' | 'data'>): boolean => {
-  const lastWord = z.looseObject({ trace: z.looseObject({ at: z.number() }) }).safeParse(data).data?.trace.at ?? 0;
+  const lastWord = silenceSchema.safeParse(data).data?.trace.at ?? 0;
   return Date.now() - Math.max(processedOn, lastWord) > silentMs;
 };
 

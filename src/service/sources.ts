@@ -79,11 +79,13 @@ const hasDecided = (verdicts: Verdicts, portal: string): boolean =>
 
 type VerdictStore = Pick<Connections, 'redis' | 'keys'>;
 
+const verdictsSchema = z.record(z.string(), z.string());
+
 /** What portals made of a dropped file: null where it was published, else why not. */
 type Verdicts = ReadonlyMap<string, Reason | null>;
 
 const verdictsIn = (rows: unknown): Verdicts => {
-  const verdicts = Object.entries(z.record(z.string(), z.string()).parse(rows));
+  const verdicts = Object.entries(verdictsSchema.parse(rows));
   return new Map(verdicts.map(([portal, text]) => [portal, reasonSchema.nullable().parse(JSON.parse(text))]));
 };
 

@@ -84,7 +84,8 @@ return {
 }
 `);
 
-const standSchema = z.tuple([z.enum(phases), z.number(), z.number(), z.number()]);
+const phaseSchema = z.enum(phases);
+const standSchema = z.tuple([phaseSchema, z.number(), z.number(), z.number()]);
 
 export type RunPhases = ReturnType<typeof runPhases>;
 
@@ -96,7 +97,7 @@ export const runPhases = (redis: Redis, keys: RedisKeys, writer: StateWriter) =>
     const moved = [record, lease?.key ?? record, ...forgotten];
     const phase = await moveScript(redis, moved, [lease?.token ?? '', ...args]);
     if (phase === null) lease?.renewed(clock(), null); // throws: the job is not ours
-    return z.enum(phases).parse(phase);
+    return phaseSchema.parse(phase);
   };
 
   const stand = async (runId: string): Promise<RunStand> => {
