@@ -33,8 +33,9 @@ export const findNode = async (
   const mapped = mapping.get(wish.key);
   if (mapped !== undefined) return { how: 'mapping', nid: mapped };
   // A dataset whose identifier is spelt differently keeps its uuid. What is to be published may have been made as a draft.
-  const named = wish.type === 'dataset' ? (await marked(portal, wish, signal)).nid : null;
-  const { nid, doubt } = named === null ? await findHidden(portal, wish, signal) : { nid: named, doubt: null };
+  const isForm = (await portal.dialectInUse(signal)) === 'form';
+  const named = isForm || wish.type === 'dataset' ? await marked(portal, wish, signal) : nowhere;
+  const { nid, doubt } = isForm || named.nid !== null ? named : await hiddenDraft(portal, wish, signal);
   if (nid !== null) return { how: 'mark', nid };
   const isTitled = byTitle && (wish.type === 'dataset' || within !== null);
   const nids = isTitled ? await portal.nidsTitled(wish.type, wish.title, signal) : [];
@@ -55,13 +56,14 @@ interface Unlisted {
 
 const nowhere: Unlisted = { nid: null, doubt: null };
 
-/** Looks for the node of a wish where lists do not show it by its uuid; our mark in its log decides. */
-const findHidden = async (portal: Portal, wish: SoughtNode, signal: AbortSignal): Promise<Unlisted> =>
-  (await portal.dialectInUse(signal)) === 'form' ? marked(portal, wish, signal) : hiddenDraft(portal, wish, signal);
-
-/** Like {@link findHidden}; for a node that is to be published it relies on lists where these show uuids. */
-export const findUnlisted = async (portal: Portal, wish: SoughtNode, signal: AbortSignal): Promise<Unlisted> =>
-  wish.published && (await portal.dialectInUse(signal)) === 'entity' ? nowhere : findHidden(portal, wish, signal);
+/**
+ * Looks for the node of a wish where lists do not show it by its uuid; our mark in its log decides. For one that is to be
+ * published it relies on lists where these show uuids.
+ */
+export const findUnlisted = async (portal: Portal, wish: SoughtNode, signal: AbortSignal): Promise<Unlisted> => {
+  if ((await portal.dialectInUse(signal)) === 'form') return marked(portal, wish, signal);
+  return wish.published ? nowhere : hiddenDraft(portal, wish, signal);
+};
 
 /** By type and title; one that has the title and not our mark is doubtful. */
 const marked = async (portal: Portal, wish: SoughtNode, signal: AbortSignal): Promise<Unlisted> => {
