@@ -2,7 +2,7 @@
 import { glob } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { Config } from '../config/config.ts';
-import { ConfigError, TableFaultError, UsageError } from '../model/errors.ts';
+import { ConfigError, orNull, TableFaultError, UsageError } from '../model/errors.ts';
 import { encodings } from '../model/recipe/encodings.ts';
 import { isTabular } from '../model/recipe/recipe.ts';
 import { fixTable } from '../tables/check.ts';
@@ -183,15 +183,13 @@ const writeFixed = async (
       hint: 'sluice check spending.csv --fix -o spending-fixed.csv',
     });
   }
-  const report = await fixTable(resolve(io.cwd, path), resolve(io.cwd, output), {
+  const fixed = fixTable(resolve(io.cwd, path), resolve(io.cwd, output), {
     signal: io.stop,
     rowBytes: config?.limits.rowBytes,
     separator: separator === undefined ? undefined : separatorNames[separator],
     ...readingOf(options),
-  }).catch((error: unknown) => {
-    if (error instanceof TableFaultError) return null;
-    throw error;
   });
+  const report = await orNull(fixed, [TableFaultError]);
   if (report === null) return false;
   const form = options.json ? 'json' : options.report;
   if (form === 'json') sayText(io, JSON.stringify({ ok: true, file: path, output, ...report }, null, 2));

@@ -461,17 +461,11 @@ const sameLetters = (path: string): string | undefined => {
 };
 
 /** What cannot be had because of an error of these kinds, by default of any that is known, is null. */
-export const orNull = async <T>(
-  pending: Promise<T>,
-  kinds: readonly ErrorKind[] = [SluiceError],
-): Promise<T | null> => {
-  try {
-    return await pending;
-  } catch (error) {
+export const orNull = <T>(pending: Promise<T>, kinds: readonly ErrorKind[] = [SluiceError]): Promise<T | null> =>
+  pending.catch((error: unknown) => {
     if (kinds.some((kind) => error instanceof kind)) return null;
     throw error;
-  }
-};
+  });
 
 type ErrorKind = abstract new (...given: never[]) => SluiceError;
 

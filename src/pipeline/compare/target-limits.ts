@@ -1,7 +1,7 @@
 // Planned content that the portal cannot hold, reported before anything is sent.
 import { stat } from 'node:fs/promises';
 import { type FieldItem, itemsOfField } from '../../dataset-api/fields.ts';
-import { PortalRefusedError } from '../../model/errors.ts';
+import { orNull, PortalRefusedError } from '../../model/errors.ts';
 import type { DatasetWish, NodeFields, ResourceWish } from '../../model/wish.ts';
 import type { Portal } from '../../portal-client/client.ts';
 
@@ -45,14 +45,10 @@ export const targetLimits = (portal: Portal) => {
       note(`the portal refused a file of ${limit} bytes as too large`, key);
   };
 
-  const isGroup = (item: FieldItem, signal: AbortSignal): Promise<boolean> =>
-    portal.resolveGroups({ og_group_ref: { und: [item] } }, signal).then(
-      () => true,
-      (error: unknown) => {
-        if (error instanceof PortalRefusedError) return false;
-        throw error;
-      },
-    );
+  const isGroup = async (item: FieldItem, signal: AbortSignal): Promise<boolean> => {
+    const resolved = portal.resolveGroups({ og_group_ref: { und: [item] } }, signal);
+    return (await orNull(resolved, [PortalRefusedError])) !== null;
+  };
 
   const addGroups = async ({ key, fields }: DatasetWish | ResourceWish, signal: AbortSignal): Promise<void> => {
     for (const item of itemsOfField(fields.og_group_ref) ?? []) {
