@@ -1,4 +1,5 @@
 // `sluice status`: is it live, and if not, why?
+import { existsSync } from 'node:fs';
 import { relative, resolve } from 'node:path';
 import type { z } from 'zod';
 import { NotFoundError, oneLine } from '../model/errors.ts';
@@ -15,7 +16,7 @@ import { jobsOf } from '../service/overview.ts';
 import { isUnattended, waitsForWorker } from '../service/run-list.ts';
 import type { Runtime } from '../service/runtime.ts';
 import { stateFault } from '../service/state-watch.ts';
-import { knownInboxes, waitingFile } from '../service/waiting-file.ts';
+import { inboxesFor, waitingFile } from '../service/waiting-file.ts';
 import { placeRule } from '../sources/drop/drop-target.ts';
 import { isDropManifest, type Manifest } from '../sources/manifest/schema.ts';
 import { plural, tally } from '../util/plural.ts';
@@ -100,7 +101,7 @@ const findPlanned = async (runtime: Runtime, key: string): Promise<Waiting | nul
 
 /** Newer files: the one that was asked for, else those of the items. What a guard holds says itself that it waits in the spool. */
 const newerFiles = async (runtime: Runtime, what: string, path: string, found: KnownEntry[]): Promise<Waiting[]> => {
-  const inboxes = await knownInboxes(runtime);
+  const inboxes = existsSync(path) ? await inboxesFor(runtime, path) : await readInboxViews(runtime);
   const asked = found.some(isGuarded) ? null : await waitingFile(inboxes, { what, path, items: found });
   if (asked) return [asked];
   const items = new Map(found.slice(0, shownInFull).map((entry) => [entry.key, entry]));
@@ -110,7 +111,7 @@ const newerFiles = async (runtime: Runtime, what: string, path: string, found: K
 
 /** A key that is not published yet may be in a run, and an unknown file in a watched folder. */
 const explainUnknown = async (runtime: Runtime, what: string, path: string): Promise<View> => {
-  const dropped = async () => waitingFile(await knownInboxes(runtime), { what, path });
+  const dropped = async () => waitingFile(await inboxesFor(runtime, path), { what, path });
   const waiting: Waiting | null = (await findPlanned(runtime, what)) ?? (await dropped());
   if (!waiting) {
     const { overdue } = await whatIsOverdue(runtime);

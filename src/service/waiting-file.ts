@@ -1,11 +1,12 @@
 // Files of watched folders that are not published yet: what of them is known, and why they wait.
+import { existsSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { join, relative } from 'node:path';
-import { isBelow, resourceKey } from '../model/key.ts';
+import { isBelow, manifestOfKey, resourceKey } from '../model/key.ts';
 import type { LedgerEntry } from '../model/ledger-entry.ts';
 import { placeRule } from '../sources/drop/drop-target.ts';
 import { type Claim, foldersOf, inSpool, listClaims } from '../sources/drop/spool.ts';
-import { type DropManifest, isDropManifest } from '../sources/manifest/schema.ts';
+import { isDropManifest } from '../sources/manifest/schema.ts';
 import { durationWords } from '../util/quantity.ts';
 import { type InboxViewOfService, readInboxViews } from './inboxes.ts';
 import { knownManifests } from './manifests.ts';
@@ -16,38 +17,41 @@ const anyPlace = placeRule({ files: ['**'] });
 const takenText =
   'not live yet: taken from the inbox\n-> `sluice runs` shows its run; if that was cancelled, `sluice run-now` publishes the file';
 
-/** `drop` of an inbox that nobody watches: its rules; null where a service does. */
-type KnownInbox = Pick<InboxViewOfService, 'manifest' | 'folder' | 'left' | 'settling' | 'settleMs'> & {
-  drop: DropManifest['drop'] | null;
-};
+/** `settleMs` is null where nobody watches the inbox. */
+type KnownInbox = Pick<InboxViewOfService, 'manifest' | 'folder' | 'left' | 'settling'> & { settleMs: number | null };
 
-/** Inboxes as the services that watch them see them, and those of known manifests that nobody watches. */
-export const knownInboxes = async (runtime: Runtime): Promise<KnownInbox[]> => {
+const unwatched = { left: [], settling: [], settleMs: null };
+
+/** Inboxes as the services that watch them see them, and what those of other known manifests are to a path. Reads all manifests. */
+export const inboxesFor = async (runtime: Runtime, path: string): Promise<KnownInbox[]> => {
   const views = await readInboxViews(runtime);
   const drops = (await knownManifests(runtime)).filter(isDropManifest);
   const others = drops.filter(({ name }) => !views.some(({ manifest }) => manifest === name));
-  const unseen = { left: [], settling: [], settleMs: 0 };
-  return [
-    ...views.map((view) => ({ ...view, drop: null })),
-    ...others.map(({ name, drop }) => ({ manifest: name, folder: drop.folder, drop, ...unseen })),
-  ];
+  const unseen = others.map(({ name: manifest, drop }) => {
+    const dropped = relative(drop.folder, path);
+    const place = existsSync(path) ? placeRule(drop)(dropped) : null;
+    const left = place?.kind === 'left' ? [{ path: dropped, reason: place.reason }] : [];
+    return { ...unwatched, manifest, folder: drop.folder, left };
+  });
+  return [...views, ...unseen];
+};
+
+/** Of an item whose inbox no service watches, that inbox, by the path of its file in the spool. */
+const withOwn = (known: readonly KnownInbox[], of: Wanted): readonly KnownInbox[] => {
+  const spooled = 'key' in of ? inSpool(of.sourcePath ?? '') : null;
+  const manifest = 'key' in of ? manifestOfKey(of.key) : '';
+  if (spooled === null || known.some((each) => each.manifest === manifest)) return known;
+  return [{ ...unwatched, manifest, folder: spooled.folders.inbox }];
 };
 
 /** Why a file waits that has not been taken. */
-const waitOf = ({ manifest, settleMs, drop }: KnownInbox, path: string) => {
-  const settle = `not live yet: waiting until the file is complete: unchanged for ${durationWords(settleMs)}`;
-  if (drop === null) return { state: 'settling' as const, why: settle };
-  const place = placeRule(drop)(path);
-  if (place.kind === 'left') return ignoredFor(place);
-  const todo = `\`sluice start\` takes it, or \`sluice run-now ${manifest}\` now`;
-  const why = `not live yet: waits in the inbox of ${manifest}, which nobody watches\n-> ${todo}`;
-  return { state: 'unwatched' as const, why };
+const waitOf = ({ manifest, settleMs }: KnownInbox) => {
+  const settles = `not live yet: waiting until the file is complete: unchanged for ${durationWords(settleMs ?? 0)}`;
+  const waits = `not live yet: waits in the inbox of ${manifest}, which nobody watches\n-> \`sluice start\` takes it, or \`sluice run-now ${manifest}\` now`;
+  return settleMs === null
+    ? ({ state: 'unwatched', why: waits } as const)
+    : ({ state: 'settling', why: settles } as const);
 };
-
-const ignoredFor = ({ reason }: { reason: string }) => ({
-  state: 'ignored' as const,
-  why: `not live: ignored in the inbox: ${reason}`,
-});
 
 type Wanted = { what: string; path: string; items?: LedgerEntry[] } | Pick<LedgerEntry, 'key' | 'sourcePath'>;
 
@@ -60,16 +64,17 @@ const placeIn = (folder: string, manifest: string, of: Wanted): string | null =>
 };
 
 /** A file of watched folders that is not published yet, by its path, or newer than that of an item; null for none. */
-export const waitingFile = async (inboxes: readonly KnownInbox[], of: Wanted) => {
+export const waitingFile = async (known: readonly KnownInbox[], of: Wanted) => {
   // Items that are known are each looked up by their key; beside them only the path counts.
   const [what, key] = 'key' in of ? [of.key, of.key] : [of.what, of.items ? null : of.what];
-  for (const inbox of inboxes) {
+  for (const inbox of withOwn(known, of)) {
     const { folder, manifest, left, settling } = inbox;
     const dropped = placeIn(folder, manifest, of);
     if (dropped === null) continue;
     const waiting = { what, manifest, portal: null, runId: null, since: null };
     const ignored = left.find(({ path }) => path === dropped);
-    if (ignored) return { ...waiting, ...ignoredFor(ignored) };
+    if (ignored)
+      return { ...waiting, state: 'ignored' as const, why: `not live: ignored in the inbox: ${ignored.reason}` };
     // In the spool is also what an item is made of, and its run says how that goes on; of a new one that is all there is.
     const isMeant = (claim: Claim): boolean => {
       const isOfKey = resourceKey(manifest, claim.dataset, claim.resource) === key;
@@ -85,7 +90,7 @@ export const waitingFile = async (inboxes: readonly KnownInbox[], of: Wanted) =>
     const found = isForInbox ? await stat(join(folder, path)).catch(() => null) : null;
     // What a view of a second ago has seen may have been taken since; of a path that means it is being recorded.
     if (!found?.isFile() && (!seen || 'key' in of)) continue;
-    return { ...waiting, since: seen?.since ?? null, ...waitOf(inbox, path) };
+    return { ...waiting, since: seen?.since ?? null, ...waitOf(inbox) };
   }
   return null;
 };

@@ -8,7 +8,7 @@ import { tempDir } from '../support/temp-dir.ts';
 
 it('a file in the spool is no newer version of the item that is made of it', async () => {
   const folder = tempDir();
-  const inbox = { manifest: 'm', folder, settling: [], left: [], settleMs: 0, drop: null };
+  const inbox = { manifest: 'm', folder, settling: [], left: [], settleMs: 0 };
   const claim = await spooled(folder, 'a.csv', 'a\n', Date.now());
   const look = (sourcePath: string | null) => {
     const item = newEntry({ key: 'm/a/a', kind: 'resource', uuid: '', title: 'A', sourcePath });
@@ -20,7 +20,7 @@ it('a file in the spool is no newer version of the item that is made of it', asy
 
 it('a file in the spool that no plan has named yet is found by its key', async () => {
   const folder = tempDir();
-  const inbox = { manifest: 'm', folder, settling: [], left: [], settleMs: 0, drop: null };
+  const inbox = { manifest: 'm', folder, settling: [], left: [], settleMs: 0 };
   await spooled(folder, 'a.csv', 'a\n', Date.now());
   const look = (what: string) => waitingFile([inbox], { what, path: join(tempDir(), what) });
   expect(await look('m/a/a')).toMatchObject({ what: 'm/a/a', state: 'in progress' });

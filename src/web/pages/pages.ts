@@ -7,11 +7,12 @@ import { isBelow, isChangeLog, kindOfKey } from '../../model/key.ts';
 import type { LedgerEntry } from '../../model/ledger-entry.ts';
 import type { ReportItem, StoredReport } from '../../model/report.ts';
 import { versionsOf } from '../../model/table-history.ts';
+import { readInboxViews } from '../../service/inboxes.ts';
 import { entriesWhere, findItems, itemViews } from '../../service/items.ts';
 import { jobsOf, pausesOf, type RunningJob, runView } from '../../service/overview.ts';
 import { type ReportFormat, reportFormats } from '../../service/report-formats.ts';
 import type { Runtime } from '../../service/runtime.ts';
-import { knownInboxes, waitingFile } from '../../service/waiting-file.ts';
+import { waitingFile } from '../../service/waiting-file.ts';
 import { clientAddress, isOwnOrigin } from '../../util/connections.ts';
 import { html, type Part } from '../../util/html.ts';
 import { needRedis } from '../monitoring.ts';
@@ -142,7 +143,7 @@ const readRoutes = (app: FastifyInstance, tools: ActionTools): void => {
     const isAside = views.some(({ entry }) => entry.reason?.file !== undefined);
     const below = isAside ? uploadHtml(key, session) : null;
     const [first] = views; // its file is the same on every portal
-    const newer = first ? await waitingFile(await knownInboxes(runtime), first.entry) : null;
+    const newer = first ? await waitingFile(await readInboxViews(runtime), first.entry) : null;
     return send(reply, { ...itemPage(key, views, { ...given, resources, pauses, newer }), below });
   });
   app.get('/changes/*', async (request, reply) => {
