@@ -83,10 +83,7 @@ export const openHttp = (settings: PortalSettings, hooks: PortalHooks, facts: Po
   };
 
   /** Milliseconds until a read is repeated; undefined when the portal asked for a longer pause than is waited out here. */
-  const pauseAfter = (
-    { request: { retryAfterMs: askedMs, status } }: PortalError,
-    attempt: number,
-  ): number | undefined => {
+  const pauseAfter = ({ request: { retryAfterMs: askedMs, status } }: PortalError, attempt: number) => {
     const waitsFor = hooks.isPatient?.() === true ? 'command' : 'job';
     const waitMs = readPause(attempt, { askedMs, random: Math.random(), waitsFor });
     if (askedMs !== undefined && waitMs !== undefined && waitMs > 0) {

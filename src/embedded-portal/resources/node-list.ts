@@ -48,7 +48,7 @@ export const nothing: Clause = { sql: '0', values: [] };
 
 /** A column as it is compared, and its values: what MySQL makes of a text where it wants a number are its leading digits, else 0. */
 export const comparedAs = (column: NodeColumn, values: string[]): { name: string; values: SQLInputValue[] } =>
-  new Set<NodeColumn>(['type', 'language', 'title', 'uuid']).has(column)
+  ['type', 'language', 'title', 'uuid'].includes(column)
     ? { name: `n.${column} COLLATE NOCASE`, values }
     : { name: `n.${column}`, values: values.map((text) => Number(/^\s*-?\d{1,15}/.exec(text)?.[0] ?? 0)) };
 

@@ -184,7 +184,8 @@ class Gathering {
     this.#places.set(dataset.id, { index: entry.index, member: entry.member });
     const keyOf = ({ id, position }: LeftOut): string =>
       resourceKey(name, dataset.id, id ?? `distribution#${position}`);
-    const [faulty = [], empty = []] = [true, false].map((is) => leftOut.filter(({ fault }) => (fault !== '') === is));
+    const empty = leftOut.filter(({ fault }) => fault === '');
+    const faulty = leftOut.filter(({ fault }) => fault !== '');
     this.#leftOut.push(...faulty.map((part) => this.#partOf(dataset, entry, { ...part, key: keyOf(part) })));
     this.#spared.push(...empty.map(keyOf));
     return { ...datasetWish(this.#manifest, dataset), identifier: dataset.identifier };

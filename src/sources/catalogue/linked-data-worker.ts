@@ -172,12 +172,13 @@ const entriesOf = (nodes: FlatNode[]): CatalogueEntry[] => {
   return all.map((entry, at) => ({ index: at + 1, line: 0, ...entry }));
 };
 
+const datasetTypes = [`${dcat}Dataset`, `${dcat}DatasetSeries`];
 /** Properties with the datasets of a catalogue, and with catalogues inside it. */
 const listKeys = [`${dcat}dataset`, `${dcat}resource`, `${hydra}member`];
 const catalogueKeys = [`${dcat}catalog`, `${dct}hasPart`];
+const contents = [...listKeys, ...catalogueKeys, `${dcat}service`];
 
-const isDataset = (node: FlatNode): boolean =>
-  [`${dcat}Dataset`, `${dcat}DatasetSeries`].some((type) => node['@type']?.includes(type));
+const isDataset = (node: FlatNode): boolean => datasetTypes.some((type) => node['@type']?.includes(type));
 
 const isCatalogue = (node: FlatNode): boolean =>
   !!node['@type']?.includes(`${dcat}Catalog`) ||
@@ -198,10 +199,7 @@ const partsIn = (nodes: FlatNode[]): string[] => {
   const byId = describedIn(nodes);
   const isElsewhere = (id: string): boolean => {
     const node = byId.get(id);
-    return (
-      node === undefined ||
-      (isCatalogue(node) && ![...listKeys, ...catalogueKeys, `${dcat}service`].some((key) => key in node))
-    );
+    return node === undefined || (isCatalogue(node) && !contents.some((key) => key in node));
   };
   const inside = nodes.filter(isCatalogue).flatMap((node) => idsIn(node, [...catalogueKeys, ...listKeys]));
   const named = new Set(nodes.filter(isCatalogue).flatMap((node) => idsIn(node, catalogueKeys)));

@@ -100,7 +100,6 @@ export const readClaim = async (folder: string): Promise<Claim | null> => {
   return stats?.isFile() ? { ...record, path } : null;
 };
 
-/** What a kill leaves of a record or a reason that was being written. */
 const removeEmpty = async (folder: string): Promise<void> => {
   const entries = await unless(readdir(folder, { withFileTypes: true }), gone, []);
   for (const entry of entries) if (entry.isDirectory()) await removeEmpty(join(folder, entry.name));
@@ -109,6 +108,7 @@ const removeEmpty = async (folder: string): Promise<void> => {
 
 /** Removes what is left of a claim whose file has moved on. Folders go only when empty, so that a file is never deleted. */
 export const removeClaimFolder = async (folder: string, dropped: string | null): Promise<void> => {
+  // What a kill leaves of a record or a reason that was being written.
   const temporary = (await unless(readdir(folder), gone, [])).filter((name) => /^\..*\.tmp$/.test(name));
   const spent = [...temporary, 'claim.json'].map((name) => join(folder, name));
   if (dropped !== null) spent.unshift(claimPaths(folder, dropped).marker);

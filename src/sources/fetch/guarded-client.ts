@@ -97,11 +97,10 @@ export const guardedClient = (policy: FetchPolicy, lookup: LookupFunction = syst
       if (!redirects.has(status) || location === undefined) return { status, headers, body, url, where, login };
       release(body);
       trail.push(url);
+      const { maxRedirects } = policy;
       const hint = 'open the address in a browser, and give the final one instead';
-      if (trail.length > policy.maxRedirects)
-        throw new SourceRefusedError(`${shown(trail[0] ?? url)} redirects more than ${policy.maxRedirects} times`, {
-          hint,
-        });
+      if (trail.length > maxRedirects)
+        throw new SourceRefusedError(`${shown(trail[0] ?? url)} redirects more than ${maxRedirects} times`, { hint });
       url = admitted(URL.parse(location, url.href), trail);
     }
   };
@@ -130,11 +129,7 @@ export const guardedClient = (policy: FetchPolicy, lookup: LookupFunction = syst
 
   const close = (): Promise<void> => agent.destroy();
 
-  const send = async (
-    url: URL,
-    where: string,
-    { headersFor, signal, log }: Question,
-  ): Promise<Dispatcher.ResponseData> => {
+  const send = async (url: URL, where: string, { headersFor, signal, log }: Question) => {
     await pace.turn(url.host, signal);
     if (proxy) await judgeName(url, where);
     const begun = performance.now();

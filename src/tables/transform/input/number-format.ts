@@ -61,10 +61,13 @@ const dateBy = (format: string): Exclude<Shows, Section[]> | null => {
   return timed ? 'time' : null;
 };
 
+/** The parts of a format: quoted and escaped text, what is in brackets, the width of a character, filling, the rest. */
+const tokens = /"([^"]*)"|\\([\s\S])|\[([^\]]*)\]|[_*][\s\S]|[\s\S]/g;
+
 /** A format that shows numbers digit by digit; null for others. */
 const codeBy = (format: string): Section[] | null => {
   const sections = [newSection()];
-  for (const token of format.matchAll(/"([^"]*)"|\\([\s\S])|\[([^\]]*)\]|[_*][\s\S]|[\s\S]/g)) {
+  for (const token of format.matchAll(tokens)) {
     if (token[0] === ';') sections.push(newSection());
     else readToken(sections.at(-1) ?? newSection(), token);
   }
