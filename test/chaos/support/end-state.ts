@@ -32,6 +32,7 @@ export const endStateOf = async (site: CrashSite, before: ReadonlySet<string>): 
     state[name] = JSON.stringify(plain(value, uuids));
   };
   for (const [name, value] of Object.entries(storeState(site))) put(name, value);
+  const closed: string[] = [];
   for (const target of targets) {
     const ledger = new Ledger(site.redis, keys);
     const entries = await ledger.entries(target);
@@ -42,6 +43,7 @@ export const endStateOf = async (site: CrashSite, before: ReadonlySet<string>): 
       put(`history ${key}`, await ledger.formerVersions(target.portal, key));
     put(`gate ${target.manifest}`, await site.redis.hget(keys.gates, targetName(target)));
     const [first, ...others] = await reportsOf(site, before, target.manifest);
+    closed.push(...[first, ...others].flatMap((report) => report?.runId ?? []));
     put(`report ${target.manifest}`, first ?? null);
     put(
       `done twice ${target.manifest}`,
@@ -49,9 +51,11 @@ export const endStateOf = async (site: CrashSite, before: ReadonlySet<string>): 
     );
   }
   // A job that was killed once its end was written has nothing left to do, and its run may be closed: the next worker ends it.
+  const isOver = (name: string): boolean =>
+    name.startsWith('active ') || (name.startsWith('wait ') && closed.some((id) => name.includes(`:${id}`)));
   put(
     'queue',
-    (await queueState(site)).filter((name) => !name.startsWith('active ')),
+    (await queueState(site)).filter((name) => !isOver(name)),
   );
   // What a dead watcher says of itself stays until the next one looks at the spool.
   put(
