@@ -11,12 +11,12 @@ import { stopWatch } from '../src/queue/cancel.ts';
 import { exclusiveIn } from '../src/queue/exclusive.ts';
 import { runGate } from '../src/queue/gate.ts';
 import { circuitBreaker, portalPauses } from '../src/queue/pause.ts';
-import { portalQueue, Queues, runsQueue } from '../src/queue/queues.ts';
+import { portalQueue, queuesOn, runsQueue } from '../src/queue/queues.ts';
 import type { Handlers } from '../src/queue/turn.ts';
 import { queueWorker } from '../src/queue/worker.ts';
 import { openRedis } from '../src/redis-server/embedded.ts';
 import type { DatasetWork } from '../src/state/run-work.ts';
-import { Runs } from '../src/state/runs.ts';
+import { type Runs, runsIn } from '../src/state/runs.ts';
 import { plainRequest } from '../test/support/plain-request.ts';
 import type { BenchOptions } from './options.ts';
 
@@ -61,9 +61,9 @@ const handlersOf = (runs: Runs, datasets: number, ended: () => void): Handlers =
 const measure = async (redis: Redis, { datasets, concurrency }: BenchOptions): Promise<void> => {
   const keys = redisKeys(prefix);
   const log = createLog({ level: 'error' });
-  const queues = new Queues(redis, { prefix, attempts: 4, keepLogs: 1000, keepMs: 60_000 });
+  const queues = queuesOn(redis, { prefix, attempts: 4, keepLogs: 1000, keepMs: 60_000 });
   const pauses = portalPauses(redis, keys, queues);
-  const runs = new Runs(redis, keys, 60_000);
+  const runs = runsIn(redis, keys, 60_000);
   const gate = runGate(redis, keys, queues, runs);
   const advancer = advancerOf(queues, gate, runs);
   const { promise: end, resolve: ended } = Promise.withResolvers<void>();

@@ -5,7 +5,7 @@ import type { RunPriority } from '../model/policy.ts';
 import { nextDue } from '../model/schedule-times.ts';
 import { defined } from '../util/json.ts';
 
-interface QueueSettings {
+export interface QueueSettings {
   prefix: string;
   attempts: number;
   keepLogs: number;
@@ -27,69 +27,62 @@ export const ourTimes = {
   repeatStrategy: (after, { pattern = '', tz = 'UTC' }) => nextDue({ cron: pattern, timezone: tz }, after),
 } satisfies AdvancedOptions;
 
-export class Queues {
-  readonly settings: QueueSettings;
-  readonly connection: Redis;
-  readonly #open = new Map<string, Queue>();
+export type Queues = ReturnType<typeof queuesOn>;
 
-  constructor(connection: Redis, settings: QueueSettings) {
-    this.connection = connection;
-    this.settings = settings;
-  }
+/** The queues of a connection, each opened at first use. */
+export const queuesOn = (connection: Redis, settings: QueueSettings) => {
+  const open = new Map<string, Queue>();
+  const { attempts, keepLogs, keepMs } = settings;
+  const keptByAge = { age: Math.ceil(keepMs / 1000) };
+  // The engine would keep the stack of every attempt; an error is kept as its reason, and a bug goes to the log.
+  const common = { attempts, backoff: { type: 'byClass' }, keepLogs, stackTraceLimit: 0, removeOnFail: keptByAge };
 
-  get runs(): Queue {
-    return this.named(runsQueue);
-  }
-
-  get notices(): Queue {
-    return this.named(noticesQueue);
-  }
-
-  portal(name: string): Queue {
-    return this.named(portalQueue(name));
-  }
-
-  /** A queue by its name among the engine's, opened once. */
-  named(name: string): Queue {
-    const known = this.#open.get(name);
+  /** A queue by its name among the engine's. */
+  const named = (name: string): Queue => {
+    const known = open.get(name);
     if (known) return known;
-    const { connection, settings } = this;
     const queue = new Queue(name, { connection, prefix: settings.prefix, streams, settings: ourTimes });
     // Connection errors are reported by the connection itself; without a listener they would end the process.
     queue.on('error', () => undefined);
-    this.#open.set(name, queue);
+    open.set(name, queue);
     return queue;
-  }
+  };
 
-  /** Options of a trigger or run: kept by age after it ended. */
-  runOptions(id?: string): JobsOptions {
-    return { ...this.#common(), ...defined({ jobId: id }), removeOnComplete: this.#keptByAge };
-  }
+  return {
+    connection,
+    settings,
+    named,
+    portal: (name: string): Queue => named(portalQueue(name)),
 
-  /**
-   * Options of a job on items: it goes when it has ended, and stays where it could not even say how; of high priority, it is
-   * taken before all that wait.
-   */
-  itemOptions(id: string, priority: RunPriority): JobsOptions {
-    return { ...this.#common(), lifo: priority === 'high', jobId: id, removeOnComplete: true };
-  }
+    get runs(): Queue {
+      return named(runsQueue);
+    },
 
-  /** Closes all queues; the shared connection stays open. */
-  async close(): Promise<void> {
-    await Promise.all([...this.#open.values()].map((queue) => queue.close()));
-    this.#open.clear();
-  }
+    get notices(): Queue {
+      return named(noticesQueue);
+    },
 
-  get #keptByAge() {
-    return { age: Math.ceil(this.settings.keepMs / 1000) };
-  }
+    /** Options of a trigger or run: kept by age after it ended. */
+    runOptions: (id?: string): JobsOptions => ({ ...common, ...defined({ jobId: id }), removeOnComplete: keptByAge }),
 
-  #common(): JobsOptions {
-    const { attempts, keepLogs } = this.settings;
-    // The engine would keep the stack of every attempt; an error is kept as its reason, and a bug goes to the log.
-    return { attempts, backoff: { type: 'byClass' }, keepLogs, stackTraceLimit: 0, removeOnFail: this.#keptByAge };
-  }
-}
+    /**
+     * Options of a job on items: it goes when it has ended, and stays where it could not even say how; of high priority, it
+     * is taken before all that wait.
+     */
+    itemOptions: (id: string, priority: RunPriority): JobsOptions => ({
+      ...common,
+      lifo: priority === 'high',
+      jobId: id,
+      removeOnComplete: true,
+    }),
+
+    /** Closes all queues; the shared connection stays open. */
+    close: async (): Promise<void> => {
+      await Promise.all([...open.values()].map((queue) => queue.close()));
+      open.clear();
+    },
+  };
+};
 
 /** Of the queues of runs, of notices and of the given portals; a few round trips whatever is in them. */
 export const queueDepths = (queues: Queues, portals: string[]) =>

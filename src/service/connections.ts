@@ -14,7 +14,7 @@ import { runGate } from '../queue/gate.ts';
 import { liveWorkers, type PortalLimits, type PortalSilence } from '../queue/heartbeat.ts';
 import { noticeQueue } from '../queue/notices.ts';
 import { portalPauses } from '../queue/pause.ts';
-import { Queues } from '../queue/queues.ts';
+import { queuesOn } from '../queue/queues.ts';
 import { paceIn } from '../queue/rate-limit.ts';
 import type { RedisHandle } from '../redis-server/embedded.ts';
 import { configuredFetcher, type Fetcher } from '../sources/fetch/fetch.ts';
@@ -23,9 +23,9 @@ import { perPortal } from '../sources/manifest/load.ts';
 import type { Manifest } from '../sources/manifest/schema.ts';
 import type { SourceTools } from '../sources/source-kinds.ts';
 import { deadlinesIn } from '../state/deadlines.ts';
-import { Ledger } from '../state/ledger.ts';
+import { ledgerIn } from '../state/ledger.ts';
 import { smallHash, storedAs } from '../state/redis/fields.ts';
-import { Runs } from '../state/runs.ts';
+import { runsIn } from '../state/runs.ts';
 import { storedPlans } from '../state/stored-plans.ts';
 import { portalAccess } from './portal-access.ts';
 
@@ -81,10 +81,10 @@ class Opened {
 
 /** What is opened once, and read by everything above; the runtime adds the workers. */
 export class Connections extends Opened {
-  readonly ledger = new Ledger(this.redis, this.keys);
-  readonly runs = new Runs(this.redis, this.keys, this.config.jobs.keepRunsMs);
+  readonly ledger = ledgerIn(this.redis, this.keys);
+  readonly runs = runsIn(this.redis, this.keys, this.config.jobs.keepRunsMs);
   readonly plans = storedPlans(this.redis, this.keys, this.config.jobs.keepRunsMs);
-  readonly queues = new Queues(this.redis, {
+  readonly queues = queuesOn(this.redis, {
     prefix: this.config.redis.prefix,
     attempts: this.config.retry.attempts,
     keepLogs: this.config.jobs.keepLogs,

@@ -29,63 +29,31 @@ interface WrittenWith {
 }
 
 /** A cache of what the portals hold; it can be rebuilt from them, so an entry of an unknown shape is treated as absent. */
-export class Ledger {
-  readonly #redis: Redis;
-  readonly #keys: RedisKeys;
-  readonly #writer: StateWriter;
-
-  constructor(redis: Redis, keys: RedisKeys, writer: JobWriter | null = null) {
-    this.#redis = redis;
-    this.#keys = keys;
-    this.#writer = writer ?? plainWriter(redis);
-  }
-
+export interface Ledger extends ReturnType<typeof ledgerWith> {
   /**
    * The ledger for one job: what it writes is refused with JobLostError once another worker has the job. What a portal write
-   * led to ({@link settle}, {@link put}) goes along with the next write: a kill before that finds the write pending.
+   * led to (`settle`, `put`) goes along with the next write: a kill before that finds the write pending.
    */
-  forJob(writer: JobWriter | null): Ledger {
-    return new Ledger(this.#redis, this.#keys, writer);
-  }
+  forJob(writer: JobWriter | null): Ledger;
+}
 
-  async entries(target: Target): Promise<Map<string, LedgerEntry>> {
-    const entries = new Map<string, LedgerEntry>();
-    for await (const entry of this.each(target)) entries.set(entry.key, entry);
-    return entries;
-  }
+export const ledgerIn = (redis: Redis, keys: RedisKeys, writer: StateWriter | null = null): Ledger => ({
+  ...ledgerWith(redis, keys, writer ?? plainWriter(redis)),
+  forJob: (own) => ledgerIn(redis, keys, own),
+});
 
-  /** The entries of a target by key, without those that are seen to be merely live, and how many these are. */
-  async exceptions(target: Target): Promise<{ entries: Map<string, LedgerEntry>; live: number }> {
-    const entries = new Map<string, LedgerEntry>();
-    const live = new Set<string>();
-    for await (const [key, value] of fieldsOf(this.#redis, this.#keys.entries(target))) {
-      const entry = value.includes(merelyLive) ? 'live' : storedAs(ledgerEntrySchema, value);
-      if (entry === 'live') live.add(key);
-      else if (entry) entries.set(key, entry);
-    }
-    return { entries, live: live.size };
-  }
-
-  async index(target: Target): Promise<Map<string, IndexedEntry>> {
-    const index = new Map<string, IndexedEntry>();
-    for await (const [key, value] of fieldsOf(this.#redis, this.#keys.entries(target))) {
-      const entry = storedAs(indexedEntrySchema, value);
-      if (entry) index.set(key, entry);
-    }
-    return index;
-  }
-
+const ledgerWith = (redis: Redis, keys: RedisKeys, writer: StateWriter) => {
   /**
    * The entries of a target, as they are read: only those of keys that begin with `start`, and that hold all `words`, in
    * lower case, anywhere. One that is written meanwhile may come twice.
    */
-  async *each(
+  async function* each(
     target: Target,
     { start = '', words = [] }: { start?: string; words?: readonly string[] } = {},
   ): AsyncGenerator<LedgerEntry> {
     const match = `${start.replaceAll(/[*?[\]\\]/g, '\\$&')}*`;
     const stored = words.map((word) => JSON.stringify(word).slice(1, -1));
-    for await (const [, value] of fieldsOf(this.#redis, this.#keys.entries(target), match)) {
+    for await (const [, value] of fieldsOf(redis, keys.entries(target), match)) {
       const text = `${value}`;
       if (!stored.every((word) => text.toLowerCase().includes(word))) continue;
       const entry = storedAs(ledgerEntrySchema, text);
@@ -93,124 +61,136 @@ export class Ledger {
     }
   }
 
-  async entry(portal: string, key: string): Promise<LedgerEntry | null> {
-    return this.#field(this.#keys.entries(targetOf(portal, key)), key, ledgerEntrySchema);
-  }
+  const fieldOf = async <T>(hash: string, field: string, schema: z.ZodType<T>): Promise<T | null> =>
+    storedAs(schema, await writer.read({ hash, field }, () => redis.hgetBuffer(hash, field)));
 
-  entriesOf(portal: string, keys: readonly string[]): Promise<(LedgerEntry | null)[]> {
-    return Promise.all(keys.map((key) => this.entry(portal, key)));
-  }
+  const entry = (portal: string, key: string): Promise<LedgerEntry | null> =>
+    fieldOf(keys.entries(targetOf(portal, key)), key, ledgerEntrySchema);
 
-  async putAll(portal: string, entries: readonly LedgerEntry[]): Promise<void> {
-    for (let at = 0; at < entries.length; at += entriesAtOnce)
-      await this.#writer.write(entries.slice(at, at + entriesAtOnce).map((entry) => this.#entryField(portal, entry)));
-  }
+  const sentFor = (portal: string, key: string): Promise<SentNode | null> =>
+    fieldOf(keys.sent(targetOf(portal, key)), key, sentNodeSchema);
+
+  const entryField = (portal: string, entry: LedgerEntry): FieldWrite => ({
+    hash: keys.entries(targetOf(portal, entry.key)),
+    field: entry.key,
+    value: JSON.stringify(entry),
+  });
 
   /** Writes an entry, and what goes along with it, all or nothing. */
-  async put(portal: string, entry: LedgerEntry, { sent, former }: WrittenWith = {}): Promise<LedgerEntry> {
+  const put = async (portal: string, entry: LedgerEntry, { sent, former }: WrittenWith = {}): Promise<LedgerEntry> => {
     const target = targetOf(portal, entry.key);
-    await this.#writer.writeLater([
-      this.#entryField(portal, entry),
-      ...(sent ? [{ hash: this.#keys.sent(target), field: entry.key, value: JSON.stringify(sent) }] : []),
+    await writer.writeLater([
+      entryField(portal, entry),
+      ...(sent ? [{ hash: keys.sent(target), field: entry.key, value: JSON.stringify(sent) }] : []),
       ...(former === undefined
         ? []
-        : [{ hash: this.#keys.history(target), field: entry.key, value: former && JSON.stringify(former) }]),
+        : [{ hash: keys.history(target), field: entry.key, value: former && JSON.stringify(former) }]),
     ]);
     return entry;
-  }
-
-  /** Records that a write begins; must be awaited before the request is sent. */
-  async begin(portal: string, entry: LedgerEntry, write: Omit<Pending, 'at'>): Promise<LedgerEntry> {
-    const begun = { ...entry, pending: { ...write, at: Date.now() } };
-    await this.#writer.write([this.#entryField(portal, begun)]);
-    return begun;
-  }
-
-  /** As {@link put}, of an entry of which no write is pending any more. */
-  settle(portal: string, entry: LedgerEntry, more: WrittenWith = {}): Promise<LedgerEntry> {
-    return this.put(portal, { ...entry, pending: null }, more);
-  }
-
-  #entryField(portal: string, entry: LedgerEntry): FieldWrite {
-    return { hash: this.#keys.entries(targetOf(portal, entry.key)), field: entry.key, value: JSON.stringify(entry) };
-  }
-
-  async #field<T>(hash: string, field: string, schema: z.ZodType<T>): Promise<T | null> {
-    return storedAs(schema, await this.#writer.read({ hash, field }, () => this.#redis.hgetBuffer(hash, field)));
-  }
-
-  async sentFor(portal: string, key: string): Promise<SentNode | null> {
-    return this.#field(this.#keys.sent(targetOf(portal, key)), key, sentNodeSchema);
-  }
-
-  sentOf(portal: string, keys: readonly string[]): Promise<(SentNode | null)[]> {
-    return Promise.all(keys.map((key) => this.sentFor(portal, key)));
-  }
-
-  /** Versions of the table of a key before the one that its entry holds; null where there are none. */
-  async formerVersions(portal: string, key: string): Promise<FormerVersions | null> {
-    return this.#field(this.#keys.history(targetOf(portal, key)), key, formerVersionsSchema);
-  }
-
-  /** Moves everything known under one key to another, in one transaction; the node keeps its uuid. */
-  async rename(portal: string, from: LedgerEntry, to: string): Promise<void> {
-    const hashes = this.#hashesOf(targetOf(portal, from.key));
-    const [, ...others] = await Promise.all(hashes.map((hash) => this.#redis.hgetBuffer(hash, from.key)));
-    const moved = [JSON.stringify({ ...from, key: to, missingSince: null }), ...others];
-    await this.#writer.write([
-      ...hashes.map((hash) => ({ hash, field: from.key, value: null })),
-      ...hashes.map((hash, at) => ({ hash, field: to, value: moved[at] ?? null })),
-    ]);
-  }
-
-  async forget(target: Target, key: string): Promise<void> {
-    await this.#writer.write(this.#hashesOf(target).map((hash) => ({ hash, field: key, value: null })));
-  }
+  };
 
   /** Where what is known of a target is, the entries first. */
-  #hashesOf(target: Target): string[] {
-    return [this.#keys.entries(target), this.#keys.sent(target), this.#keys.history(target)];
-  }
+  const hashesOf = (target: Target): string[] => [keys.entries(target), keys.sent(target), keys.history(target)];
 
-  /** Address of the portal that the ledger of a target describes; null where it was not noted yet. */
-  addressOf(target: Target): Promise<string | null> {
-    return this.#redis.hget(this.#keys.addresses, targetName(target));
-  }
+  const note = (hash: string, target: Target, value: string): Promise<void> =>
+    writer.write([{ hash, field: targetName(target), value }]);
 
-  async setAddress(target: Target, url: string): Promise<void> {
-    await this.#note(this.#keys.addresses, target, url);
-  }
+  return {
+    each,
+    entry,
+    sentFor,
+    put,
 
-  /** Remembers when a target was compared with the portal's own listing, or first published, Unix milliseconds. */
-  async refreshed(target: Target, at: number): Promise<void> {
-    await this.#note(this.#keys.refreshed, target, String(at));
-  }
+    entries: async (target: Target): Promise<Map<string, LedgerEntry>> =>
+      new Map(await Array.fromAsync(each(target), (entry) => [entry.key, entry] as const)),
 
-  /** When a target was last compared with the portal's listing; 0 where that is not known, null where nothing is published. */
-  async refreshedAt(target: Target): Promise<number | null> {
-    const known = await this.#redis.hget(this.#keys.refreshed, targetName(target));
-    if (known !== null) return Number(known);
-    return (await this.#redis.hlen(this.#keys.entries(target))) === 0 ? null : 0;
-  }
+    /** The entries of a target by key, without those that are seen to be merely live, and how many these are. */
+    exceptions: async (target: Target): Promise<{ entries: Map<string, LedgerEntry>; live: number }> => {
+      const entries = new Map<string, LedgerEntry>();
+      const live = new Set<string>();
+      for await (const [key, value] of fieldsOf(redis, keys.entries(target))) {
+        const entry = value.includes(merelyLive) ? 'live' : storedAs(ledgerEntrySchema, value);
+        if (entry === 'live') live.add(key);
+        else if (entry) entries.set(key, entry);
+      }
+      return { entries, live: live.size };
+    },
 
-  async remember(target: Target, manifestPath: string): Promise<void> {
-    await this.#note(this.#keys.targets, target, manifestPath);
-  }
+    index: async (target: Target): Promise<Map<string, IndexedEntry>> => {
+      const index = new Map<string, IndexedEntry>();
+      for await (const [key, value] of fieldsOf(redis, keys.entries(target))) {
+        const entry = storedAs(indexedEntrySchema, value);
+        if (entry) index.set(key, entry);
+      }
+      return index;
+    },
 
-  #note(hash: string, target: Target, value: string): Promise<void> {
-    return this.#writer.write([{ hash, field: targetName(target), value }]);
-  }
+    entriesOf: (portal: string, of: readonly string[]): Promise<(LedgerEntry | null)[]> =>
+      Promise.all(of.map((key) => entry(portal, key))),
 
-  /** Every target that was ever run, with the path of its manifest. */
-  async targets(): Promise<(Target & { manifestPath: string })[]> {
-    const paths = await this.#redis.hgetall(this.#keys.targets);
-    return Object.entries(paths)
-      .sort(([a], [b]) => byName(a, b))
-      .flatMap(([name, manifestPath]) => {
+    putAll: async (portal: string, entries: readonly LedgerEntry[]): Promise<void> => {
+      for (let at = 0; at < entries.length; at += entriesAtOnce)
+        await writer.write(entries.slice(at, at + entriesAtOnce).map((entry) => entryField(portal, entry)));
+    },
+
+    /** Records that a write begins; must be awaited before the request is sent. */
+    begin: async (portal: string, entry: LedgerEntry, write: Omit<Pending, 'at'>): Promise<LedgerEntry> => {
+      const begun = { ...entry, pending: { ...write, at: Date.now() } };
+      await writer.write([entryField(portal, begun)]);
+      return begun;
+    },
+
+    /** As `put`, of an entry of which no write is pending any more. */
+    settle: (portal: string, entry: LedgerEntry, more: WrittenWith = {}): Promise<LedgerEntry> =>
+      put(portal, { ...entry, pending: null }, more),
+
+    sentOf: (portal: string, of: readonly string[]): Promise<(SentNode | null)[]> =>
+      Promise.all(of.map((key) => sentFor(portal, key))),
+
+    /** Versions of the table of a key before the one that its entry holds; null where there are none. */
+    formerVersions: (portal: string, key: string): Promise<FormerVersions | null> =>
+      fieldOf(keys.history(targetOf(portal, key)), key, formerVersionsSchema),
+
+    /** Moves everything known under one key to another, in one transaction; the node keeps its uuid. */
+    rename: async (portal: string, from: LedgerEntry, to: string): Promise<void> => {
+      const hashes = hashesOf(targetOf(portal, from.key));
+      const [, ...others] = await Promise.all(hashes.map((hash) => redis.hgetBuffer(hash, from.key)));
+      const moved = [JSON.stringify({ ...from, key: to, missingSince: null }), ...others];
+      await writer.write([
+        ...hashes.map((hash) => ({ hash, field: from.key, value: null })),
+        ...hashes.map((hash, at) => ({ hash, field: to, value: moved[at] ?? null })),
+      ]);
+    },
+
+    forget: (target: Target, key: string): Promise<void> =>
+      writer.write(hashesOf(target).map((hash) => ({ hash, field: key, value: null }))),
+
+    /** Address of the portal that the ledger of a target describes; null where it was not noted yet. */
+    addressOf: (target: Target): Promise<string | null> => redis.hget(keys.addresses, targetName(target)),
+
+    setAddress: (target: Target, url: string): Promise<void> => note(keys.addresses, target, url),
+
+    /** Remembers when a target was compared with the portal's own listing, or first published, Unix milliseconds. */
+    refreshed: (target: Target, at: number): Promise<void> => note(keys.refreshed, target, String(at)),
+
+    /** When a target was last compared with the portal's listing; 0 where that is not known, null where nothing is published. */
+    refreshedAt: async (target: Target): Promise<number | null> => {
+      const known = await redis.hget(keys.refreshed, targetName(target));
+      if (known !== null) return Number(known);
+      return (await redis.hlen(keys.entries(target))) === 0 ? null : 0;
+    },
+
+    remember: (target: Target, manifestPath: string): Promise<void> => note(keys.targets, target, manifestPath),
+
+    /** Every target that was ever run, with the path of its manifest. */
+    targets: async (): Promise<(Target & { manifestPath: string })[]> => {
+      const paths = Object.entries(await redis.hgetall(keys.targets)).sort(([a], [b]) => byName(a, b));
+      return paths.flatMap(([name, manifestPath]) => {
         const target = targetOfName(name);
         return target.manifest && target.portal ? [{ ...target, manifestPath }] : [];
       });
-  }
-}
+    },
+  };
+};
 
 const targetOf = (portal: string, key: string): Target => ({ manifest: manifestOfKey(key), portal });

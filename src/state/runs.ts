@@ -26,7 +26,7 @@ import {
   summaryOf,
   unpackReport,
 } from './report-lines.ts';
-import { firstGroup, type RunPhases, runPhases } from './run-phase.ts';
+import { firstGroup, runPhases } from './run-phase.ts';
 import {
   type Begun,
   begunSchema,
@@ -52,163 +52,55 @@ const mostCauses = 50;
 
 const dropSchema = z.union([z.object({ claim: z.string(), key: z.string() }), settledClaimSchema]);
 
-export class Runs {
-  readonly phases: RunPhases;
-  readonly keepMs: number;
-  readonly #redis: Redis;
-  readonly #keys: RedisKeys;
-  readonly #writer: StateWriter;
-
-  constructor(redis: Redis, keys: RedisKeys, keepMs: number, writer: JobWriter | null = null) {
-    this.#redis = redis;
-    this.#keys = keys;
-    this.keepMs = keepMs;
-    this.#writer = writer ?? plainWriter(redis);
-    this.phases = runPhases(redis, keys, this.#writer);
-  }
-
+export interface Runs extends ReturnType<typeof runsWith> {
   /** The records in the name of a job: what it writes is refused with JobLostError once another worker has the job. */
-  forJob(writer: JobWriter | null): Runs {
-    return new Runs(this.#redis, this.#keys, this.keepMs, writer);
-  }
+  forJob(writer: JobWriter | null): Runs;
+}
 
-  /** Records what is asked of a run before its job is added; null where that is not understood. */
-  async ask(runId: string, target: Target, request: RunRequest | null): Promise<void> {
-    const asked = request && { request: JSON.stringify(request) };
-    await this.#redis.hset(this.#keys.run(runId), { target: targetName(target), ...asked });
-  }
+export const runsIn = (redis: Redis, keys: RedisKeys, keepMs: number, writer: StateWriter | null = null): Runs => ({
+  ...runsWith(redis, keys, keepMs, writer ?? plainWriter(redis)),
+  forJob: (own) => runsIn(redis, keys, keepMs, own),
+});
 
-  request(runId: string): Promise<RunRequest | null> {
-    return this.#field(runId, 'request', runRequestSchema);
-  }
+const runsWith = (redis: Redis, keys: RedisKeys, keepMs: number, writer: StateWriter) => {
+  const phases = runPhases(redis, keys, writer);
 
-  /** Marks a run as started (idempotent) and returns when that was, Unix milliseconds. */
-  async begin(runId: string, target: Target & { why?: string }): Promise<number> {
-    const key = this.#keys.run(runId);
-    const now = Date.now();
-    await this.#redis
-      .multi()
-      .hsetnx(key, 'startedAt', now)
-      .hset(key, { target: targetName(target), why: target.why ?? '' })
-      .zadd(this.#keys.runs, 'NX', now, runId)
-      .exec();
-    return Number(await this.#redis.hget(key, 'startedAt'));
-  }
+  /** JSON in the record of a run; null where there is none, or it is not understood. */
+  const fieldOf = async <T>(runId: string, name: string, schema: z.ZodType<T>): Promise<T | null> =>
+    storedAs(schema, await redis.hget(keys.run(runId), name));
 
-  /** Starts to write the planned work of a run that is in phase `planning`. */
-  newPlan(runId: string): PlanWriter {
-    return planWriter(this.#redis, this.#keys, { runId, writer: this.#writer, phases: this.phases });
-  }
+  const workOf = async <T>(runId: string, key: string, schema: z.ZodType<T>): Promise<T | null> =>
+    storedAs(schema, await redis.hget(keys.runWork(runId), key));
 
-  async isPlanned(runId: string): Promise<boolean> {
-    return (await this.#redis.hexists(this.#keys.run(runId), 'total')) === 1;
-  }
+  const datasetWork = (runId: string, key: string): Promise<DatasetWork | null> =>
+    workOf(runId, key, datasetWorkSchema);
 
-  /** The dropped files of a planned run, or null before its plan is ended. */
-  async drops(runId: string): Promise<RunDrops | null> {
-    if (!(await this.isPlanned(runId))) return null;
-    const drops: RunDrops = { claims: [], dropped: new Map() };
-    for (const text of Object.values(await this.#redis.hgetall(this.#keys.runDrops(runId)))) {
-      const drop = storedAs(dropSchema, text);
-      if (drop && 'key' in drop) drops.dropped.set(drop.key, drop.claim);
-      else if (drop) drops.claims.push(drop);
-    }
-    return drops;
-  }
+  const resourceWork = (runId: string, key: string): Promise<ResourceWork | null> =>
+    workOf(runId, key, resourceWorkSchema);
 
-  async remarks(runId: string): Promise<string[]> {
-    return (await this.#field(runId, 'remarks', z.array(z.string()))) ?? [];
-  }
+  const isPlanned = async (runId: string): Promise<boolean> => (await redis.hexists(keys.run(runId), 'total')) === 1;
 
-  async priority(runId: string): Promise<RunPriority> {
-    const text = await this.#redis.hget(this.#keys.run(runId), 'priority');
-    return runPriorities.find((each) => each === text) ?? 'normal';
-  }
+  const isClosed = async (runId: string): Promise<boolean> => (await redis.hexists(keys.run(runId), 'report')) === 1;
 
-  datasetWork(runId: string, key: string): Promise<DatasetWork | null> {
-    return this.#work(runId, key, datasetWorkSchema);
-  }
-
-  resourceWork(runId: string, key: string): Promise<ResourceWork | null> {
-    return this.#work(runId, key, resourceWorkSchema);
-  }
-
-  work(runId: string, key: string): Promise<DatasetWork | ResourceWork | null> {
-    return kindOfKey(key) === 'dataset' ? this.datasetWork(runId, key) : this.resourceWork(runId, key);
-  }
-
-  async #work<T>(runId: string, key: string, schema: z.ZodType<T>): Promise<T | null> {
-    return storedAs(schema, await this.#redis.hget(this.#keys.runWork(runId), key));
-  }
-
-  async item(runId: string, key: string): Promise<ItemState> {
-    const read = (hash: string) => this.#writer.read({ hash, field: key }, () => this.#redis.hgetBuffer(hash, key));
-    const [begun, ended] = await Promise.all([read(this.#keys.runBegun(runId)), read(this.#keys.runLines(runId))]);
+  const item = async (runId: string, key: string): Promise<ItemState> => {
+    const read = (hash: string) => writer.read({ hash, field: key }, () => redis.hgetBuffer(hash, key));
+    const [begun, ended] = await Promise.all([read(keys.runBegun(runId)), read(keys.runLines(runId))]);
     return { begun: storedAs(begunSchema, begun) ?? notBegun, ended: storedAs(reportItemSchema, ended) };
-  }
+  };
 
   /** Records what was done to an item so far; with the job's next write. */
-  async note(runId: string, key: string, begun: Begun): Promise<void> {
-    await this.#writer.writeLater([{ hash: this.#keys.runBegun(runId), field: key, value: JSON.stringify(begun) }]);
-  }
+  const note = (runId: string, key: string, begun: Begun): Promise<void> =>
+    writer.writeLater([{ hash: keys.runBegun(runId), field: key, value: JSON.stringify(begun) }]);
 
-  /** As {@link Runs.note}, and leaves the item to a job that proves its table. */
-  async leaveToProof(runId: string, key: string, begun: Begun): Promise<void> {
-    await this.note(runId, key, begun);
-    await this.#writer.writeLater([{ set: this.#keys.runOpen(runId), member: key, score: firstGroup }]);
-  }
+  const gone = (runId: string, key: string): StateWrite => ({ set: keys.runOpen(runId), member: key, score: null });
 
-  /** Records how an item ended; with the job's next write, and its entry with it. A later end of the item replaces it. */
-  async end(runId: string, item: ReportItem): Promise<void> {
-    const keys = this.#keys;
-    const { key, outcome, kind } = item;
-    const isFailed = outcome === 'failed' || outcome === 'quarantined';
-    await this.#writer.writeLater([
-      { hash: keys.runLines(runId), field: key, value: JSON.stringify(item) },
-      { hash: keys.runBegun(runId), field: key, value: null },
-      { hash: keys.runFailures(runId), field: key, value: isFailed ? outcome : null },
-      { hash: keys.run(runId), field: 'advancedAt', value: String(Date.now()) },
-      ...(kind === 'resource' ? [this.#gone(runId, key)] : []),
-    ]);
-  }
-
-  /** Records that a dataset with its resources has ended, except for tables to prove; with the job's next write. */
-  async leave(runId: string, key: string): Promise<void> {
-    await this.#writer.writeLater([this.#gone(runId, key)]);
-  }
-
-  #gone(runId: string, key: string): StateWrite {
-    return { set: this.#keys.runOpen(runId), member: key, score: null };
-  }
-
-  /** Items of an open run that have failed, at most `most`, with their reasons. */
-  async failures(runId: string, most: number): Promise<ReportItem[]> {
-    const [, fields] = await this.#redis.hscan(this.#keys.runFailures(runId), '0', 'COUNT', most);
-    const keys = fields.filter((_, at) => at % 2 === 0).slice(0, most);
-    const items = await Promise.all(keys.map((key) => this.item(runId, key)));
-    return items.flatMap(({ ended }) => ended ?? []);
-  }
-
-  /** Log lines of a run, or by `itemId` of its work on an item, from line `from` (0-based), oldest first. */
-  log(id: string, from = 0): Promise<string[]> {
-    return this.#redis.lrange(this.#keys.log(id), from, -1);
-  }
-
-  async reported(runId: string): Promise<ReportBuilder> {
-    await this.#writer.catchUp();
-    const builder = new ReportBuilder();
-    for await (const [, line] of fieldsOf(this.#redis, this.#keys.runLines(runId))) builder.addLine(`${line}`);
-    return builder;
-  }
-
-  async progress(runId: string) {
-    const keys = this.#keys;
+  const progress = async (runId: string) => {
     const [[startedAt, total, settled, doneAtEnd, failedAtEnd], isDone, lines, unproven, failures] = await Promise.all([
-      this.#redis.hmget(keys.run(runId), 'startedAt', 'total', 'settled', 'done', 'failed'),
-      this.isClosed(runId),
-      this.#redis.hlen(keys.runLines(runId)),
-      this.#redis.zcount(keys.runOpen(runId), firstGroup, '+inf'),
-      this.#redis.hlen(keys.runFailures(runId)),
+      redis.hmget(keys.run(runId), 'startedAt', 'total', 'settled', 'done', 'failed'),
+      isClosed(runId),
+      redis.hlen(keys.runLines(runId)),
+      redis.zcount(keys.runOpen(runId), firstGroup, '+inf'),
+      redis.hlen(keys.runFailures(runId)),
     ]);
     // While a plan is made, the lines are those of unchanged items.
     const done = Number(doneAtEnd ?? (total ? Math.max(0, lines - Number(settled) + unproven) : 0));
@@ -223,75 +115,154 @@ export class Runs {
       unproven,
       failed: Number(failedAtEnd ?? failures),
     };
-  }
+  };
 
-  /** Stores the report; from now on the run counts as done. */
-  async close(report: StoredReport): Promise<void> {
-    const { runId } = report;
-    const why = await this.#redis.hget(this.#keys.run(runId), 'why');
-    const fields = {
-      report: await packReport(report),
-      reason: report.reason && JSON.stringify(report.reason),
-      summary: JSON.stringify(summaryOf(report)),
-      causes: JSON.stringify(isSuccess(report) ? [] : causesOf(report.items).slice(0, mostCauses)),
-    };
-    const hash = this.#keys.run(runId);
-    await this.#writer.write([
-      ...Object.entries(fields).map(([field, value]) => ({ hash, field, value })),
-      lastRuns.write(this.#keys, report, lastRunOf(report, why || null)),
-    ]);
-  }
+  return {
+    keepMs,
+    phases,
+    isPlanned,
+    isClosed,
+    datasetWork,
+    resourceWork,
+    item,
+    note,
+    progress,
 
-  /** Ends the last phase: drops the work of a closed run and lets its record expire. */
-  async drop(runId: string): Promise<void> {
-    const keys = this.#keys;
-    const { done, failed } = await this.progress(runId);
-    await this.#redis
-      .multi()
-      .hset(keys.run(runId), { phase: 'closed', done, failed })
-      .hdel(keys.run(runId), 'remarks', 'stuck', 'added', 'settled')
-      .del(keys.runWork(runId), keys.runOpen(runId), keys.runLines(runId))
-      .del(keys.runBegun(runId), keys.runFailures(runId), keys.runDrops(runId))
-      .hdel(keys.cancelled, runId)
-      .expire(keys.run(runId), Math.ceil(this.keepMs / 1000))
-      .zremrangebyscore(keys.runs, '-inf', Date.now() - this.keepMs)
-      .exec();
-  }
+    /** Records what is asked of a run before its job is added; null where that is not understood. */
+    ask: async (runId: string, target: Target, request: RunRequest | null): Promise<void> => {
+      const asked = request && { request: JSON.stringify(request) };
+      await redis.hset(keys.run(runId), { target: targetName(target), ...asked });
+    },
 
-  async report(runId: string): Promise<StoredReport | null> {
-    const packed = await this.#redis.hgetBuffer(this.#keys.run(runId), 'report');
-    return packed && unpackReport(packed);
-  }
+    request: (runId: string): Promise<RunRequest | null> => fieldOf(runId, 'request', runRequestSchema),
 
-  /** What the report of a run comes to; null while it is open. */
-  summary(runId: string): Promise<RunSummary | null> {
-    return this.#field(runId, 'summary', runSummarySchema);
-  }
+    /** Marks a run as started (idempotent) and returns when that was, Unix milliseconds. */
+    begin: async (runId: string, target: Target & { why?: string }): Promise<number> => {
+      const key = keys.run(runId);
+      const now = Date.now();
+      await redis
+        .multi()
+        .hsetnx(key, 'startedAt', now)
+        .hset(key, { target: targetName(target), why: target.why ?? '' })
+        .zadd(keys.runs, 'NX', now, runId)
+        .exec();
+      return Number(await redis.hget(key, 'startedAt'));
+    },
 
-  async causes(runId: string): Promise<Cause[]> {
-    return (await this.#field(runId, 'causes', causesSchema)) ?? [];
-  }
+    /** Starts to write the planned work of a run that is in phase `planning`. */
+    newPlan: (runId: string): PlanWriter => planWriter(redis, keys, { runId, writer, phases }),
 
-  async target(runId: string): Promise<Target | null> {
-    const target = targetOfName((await this.#redis.hget(this.#keys.run(runId), 'target')) ?? '');
-    return target.manifest && target.portal ? target : null;
-  }
+    /** The dropped files of a planned run, or null before its plan is ended. */
+    drops: async (runId: string): Promise<RunDrops | null> => {
+      if (!(await isPlanned(runId))) return null;
+      const drops: RunDrops = { claims: [], dropped: new Map() };
+      for (const text of Object.values(await redis.hgetall(keys.runDrops(runId)))) {
+        const drop = storedAs(dropSchema, text);
+        if (drop && 'key' in drop) drops.dropped.set(drop.key, drop.claim);
+        else if (drop) drops.claims.push(drop);
+      }
+      return drops;
+    },
 
-  async isClosed(runId: string): Promise<boolean> {
-    return (await this.#redis.hexists(this.#keys.run(runId), 'report')) === 1;
-  }
+    remarks: async (runId: string): Promise<string[]> => (await fieldOf(runId, 'remarks', z.array(z.string()))) ?? [],
 
-  /** Why a run failed, was held or is ended as a whole; null when it was not. */
-  reason(runId: string): Promise<Reason | null> {
-    return this.#field(runId, 'reason', reasonSchema);
-  }
+    priority: async (runId: string): Promise<RunPriority> => {
+      const text = await redis.hget(keys.run(runId), 'priority');
+      return runPriorities.find((each) => each === text) ?? 'normal';
+    },
 
-  /** JSON in the record of a run; null where there is none, or it is not understood. */
-  async #field<T>(runId: string, name: string, schema: z.ZodType<T>): Promise<T | null> {
-    return storedAs(schema, await this.#redis.hget(this.#keys.run(runId), name));
-  }
+    work: (runId: string, key: string): Promise<DatasetWork | ResourceWork | null> =>
+      kindOfKey(key) === 'dataset' ? datasetWork(runId, key) : resourceWork(runId, key),
 
-  async latest(count: number): Promise<string[]> {
-    return this.#redis.zrevrange(this.#keys.runs, 0, count - 1);
-  }
-}
+    /** As `note`, and leaves the item to a job that proves its table. */
+    leaveToProof: async (runId: string, key: string, begun: Begun): Promise<void> => {
+      await note(runId, key, begun);
+      await writer.writeLater([{ set: keys.runOpen(runId), member: key, score: firstGroup }]);
+    },
+
+    /** Records how an item ended; with the job's next write, and its entry with it. A later end of the item replaces it. */
+    end: async (runId: string, ended: ReportItem): Promise<void> => {
+      const { key, outcome, kind } = ended;
+      const isFailed = outcome === 'failed' || outcome === 'quarantined';
+      await writer.writeLater([
+        { hash: keys.runLines(runId), field: key, value: JSON.stringify(ended) },
+        { hash: keys.runBegun(runId), field: key, value: null },
+        { hash: keys.runFailures(runId), field: key, value: isFailed ? outcome : null },
+        { hash: keys.run(runId), field: 'advancedAt', value: String(Date.now()) },
+        ...(kind === 'resource' ? [gone(runId, key)] : []),
+      ]);
+    },
+
+    /** Records that a dataset with its resources has ended, except for tables to prove; with the job's next write. */
+    leave: (runId: string, key: string): Promise<void> => writer.writeLater([gone(runId, key)]),
+
+    /** Items of an open run that have failed, at most `most`, with their reasons. */
+    failures: async (runId: string, most: number): Promise<ReportItem[]> => {
+      const [, fields] = await redis.hscan(keys.runFailures(runId), '0', 'COUNT', most);
+      const failed = fields.filter((_, at) => at % 2 === 0).slice(0, most);
+      const items = await Promise.all(failed.map((key) => item(runId, key)));
+      return items.flatMap(({ ended }) => ended ?? []);
+    },
+
+    /** Log lines of a run, or by `itemId` of its work on an item, from line `from` (0-based), oldest first. */
+    log: (id: string, from = 0): Promise<string[]> => redis.lrange(keys.log(id), from, -1),
+
+    reported: async (runId: string): Promise<ReportBuilder> => {
+      await writer.catchUp();
+      const builder = new ReportBuilder();
+      for await (const [, line] of fieldsOf(redis, keys.runLines(runId))) builder.addLine(`${line}`);
+      return builder;
+    },
+
+    /** Stores the report; from now on the run counts as done. */
+    close: async (report: StoredReport): Promise<void> => {
+      const hash = keys.run(report.runId);
+      const why = await redis.hget(hash, 'why');
+      const fields = {
+        report: await packReport(report),
+        reason: report.reason && JSON.stringify(report.reason),
+        summary: JSON.stringify(summaryOf(report)),
+        causes: JSON.stringify(isSuccess(report) ? [] : causesOf(report.items).slice(0, mostCauses)),
+      };
+      await writer.write([
+        ...Object.entries(fields).map(([field, value]) => ({ hash, field, value })),
+        lastRuns.write(keys, report, lastRunOf(report, why || null)),
+      ]);
+    },
+
+    /** Ends the last phase: drops the work of a closed run and lets its record expire. */
+    drop: async (runId: string): Promise<void> => {
+      const { done, failed } = await progress(runId);
+      await redis
+        .multi()
+        .hset(keys.run(runId), { phase: 'closed', done, failed })
+        .hdel(keys.run(runId), 'remarks', 'stuck', 'added', 'settled')
+        .del(keys.runWork(runId), keys.runOpen(runId), keys.runLines(runId))
+        .del(keys.runBegun(runId), keys.runFailures(runId), keys.runDrops(runId))
+        .hdel(keys.cancelled, runId)
+        .expire(keys.run(runId), Math.ceil(keepMs / 1000))
+        .zremrangebyscore(keys.runs, '-inf', Date.now() - keepMs)
+        .exec();
+    },
+
+    report: async (runId: string): Promise<StoredReport | null> => {
+      const packed = await redis.hgetBuffer(keys.run(runId), 'report');
+      return packed && unpackReport(packed);
+    },
+
+    /** What the report of a run comes to; null while it is open. */
+    summary: (runId: string): Promise<RunSummary | null> => fieldOf(runId, 'summary', runSummarySchema),
+
+    causes: async (runId: string): Promise<Cause[]> => (await fieldOf(runId, 'causes', causesSchema)) ?? [],
+
+    target: async (runId: string): Promise<Target | null> => {
+      const target = targetOfName((await redis.hget(keys.run(runId), 'target')) ?? '');
+      return target.manifest && target.portal ? target : null;
+    },
+
+    /** Why a run failed, was held or is ended as a whole; null when it was not. */
+    reason: (runId: string): Promise<Reason | null> => fieldOf(runId, 'reason', reasonSchema),
+
+    latest: (count: number): Promise<string[]> => redis.zrevrange(keys.runs, 0, count - 1),
+  };
+};

@@ -2,7 +2,7 @@
 // believed: a file that is something else is refused, and one without an ending is what its bytes are.
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { Ledger } from '../../src/state/ledger.ts';
+import { ledgerIn } from '../../src/state/ledger.ts';
 import { fileAnswer, startSources } from '../support/source-server.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { workbookOf } from '../tables/transform/support/workbook.ts';
@@ -145,7 +145,7 @@ describe('a table whose name or type does not fit its bytes', () => {
     write('inbox');
     const service = await place.serve([place.manifest({ name: 'drops', drop: { folder: 'inbox', files: '**/*' } })]);
     const redis = place.redis();
-    const ledger = new Ledger(redis, place.keys);
+    const ledger = ledgerIn(redis, place.keys);
     for (const [name] of files) {
       const stem = name.replace(/\..*/, '');
       const entry = await waitUntil(`an end of ${name}`, async () => {

@@ -1,7 +1,7 @@
 // Somebody cancels runs and pauses portals: what is in progress ends after its step, nothing is lost, and the next run continues.
 import type { Redis } from 'ioredis';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { Ledger } from '../../src/state/ledger.ts';
+import { ledgerIn } from '../../src/state/ledger.ts';
 import { reportIn } from '../support/printed.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { type Gateway, isWrite, openGateway } from './support/gateway.ts';
@@ -200,7 +200,7 @@ it('dropped files of a run that is cancelled while it waits are left to a person
   const redis = place.redis();
   const drop = (name: string): string => place.write(`inbox/${name}.csv`, `id\n${name}\n`);
   const isLive = async (name: string): Promise<boolean> =>
-    (await new Ledger(redis, place.keys).entry('local', `drops/${name}/${name}`))?.live === true;
+    (await ledgerIn(redis, place.keys).entry('local', `drops/${name}/${name}`))?.live === true;
   const isLeft = async (): Promise<boolean> =>
     (await place.run(['status'])).out.includes('1 file not published because the run was cancelled');
 

@@ -2,7 +2,7 @@
 import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { Ledger } from '../../src/state/ledger.ts';
+import { ledgerIn } from '../../src/state/ledger.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { makePlace } from './support/place.ts';
 import { doubles, readEmbedded } from './support/reader.ts';
@@ -12,7 +12,7 @@ it('publishes 500 files dropped at once, each once', async () => {
   const inbox = join(place.dir, 'inbox');
   const service = await place.spawnService([place.manifest({ name: 'inbox', drop: { folder: 'inbox' } })]);
   const redis = place.redis();
-  const ledger = new Ledger(redis, place.keys);
+  const ledger = ledgerIn(redis, place.keys);
   const reader = await readEmbedded(place.stateDir);
   const names = Array.from({ length: 500 }, (_, index) => `many-${String(index).padStart(3, '0')}`);
   const rowsOf = (index: number): number => (index % 9) + 1;

@@ -18,7 +18,7 @@ import { promisify } from 'node:util';
 import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import type { LedgerEntry } from '../../src/model/ledger-entry.ts';
-import { Ledger } from '../../src/state/ledger.ts';
+import { ledgerIn } from '../../src/state/ledger.ts';
 import type { Started } from '../support/sluice-process.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { makePlace, type Place } from './support/place.ts';
@@ -50,7 +50,7 @@ afterAll(async () => {
 });
 
 const entryOf = (key: string): Promise<LedgerEntry | null> =>
-  new Ledger(redis, place.keys).entry('local', `inbox/${key}`);
+  ledgerIn(redis, place.keys).entry('local', `inbox/${key}`);
 
 const live = (key: string): Promise<LedgerEntry> =>
   waitUntil(`${key} to be live`, async () => {

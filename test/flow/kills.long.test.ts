@@ -1,8 +1,8 @@
 // kill -9 of the service at ten random moments of a large run: everything sound is live, nothing is there twice.
 
 import { expect, it } from 'vitest';
-import { Ledger } from '../../src/state/ledger.ts';
-import { Runs } from '../../src/state/runs.ts';
+import { ledgerIn } from '../../src/state/ledger.ts';
+import { runsIn } from '../../src/state/runs.ts';
 import { itemLogs } from '../support/item-logs.ts';
 import { randomOf } from '../support/random.ts';
 import type { Sluice } from '../support/sluice-process.ts';
@@ -38,7 +38,7 @@ const expectAll = async (place: Place, reader: Reader, manifest: string): Promis
   const redis = place.redis();
   try {
     await waitUntil('the run to close', () => isIdle(place, redis, manifest));
-    const entries = await new Ledger(redis, place.keys).entries({ manifest, portal: 'local' });
+    const entries = await ledgerIn(redis, place.keys).entries({ manifest, portal: 'local' });
     const parsed = [...entries.values()];
     expect(parsed).toHaveLength(2 * datasets - 1); // the dataset of the bad file is left out
     expect(parsed.filter(({ live }) => live !== true).map(({ key, reason }) => ({ key, reason }))).toMatchObject([
@@ -69,7 +69,7 @@ it('of one process that works, watches an inbox and serves the portal', async ()
     place.write(`inbox/${nameOf(index)}/t${nameOf(index)}.csv`, tableOf(index));
   let service: Sluice = await place.spawnService([manifest]);
   const redis = place.redis();
-  const runs = new Runs(redis, place.keys, 0);
+  const runs = runsIn(redis, place.keys, 0);
   /** Over all runs: how many there are depends on how many files the service claims at once. */
   const ended = async (): Promise<number> => {
     const ids = await redis.zrange(place.keys.runs, '0', '-1');

@@ -3,7 +3,7 @@ import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { type Notice, noticeSchema } from '../../src/notify/notice.ts';
-import { Queues } from '../../src/queue/queues.ts';
+import { queuesOn } from '../../src/queue/queues.ts';
 import { type Hook, openHook } from '../notify/support/hook.ts';
 import type { Sluice } from '../support/sluice-process.ts';
 import { waitUntil } from '../support/wait-until.ts';
@@ -118,7 +118,7 @@ describe('a schedule', () => {
     const redis = place.redis();
     const triggers = place.keys.triggers;
     await waitUntil('the schedule to fire', () => redis.hexists(triggers, 'n@local'));
-    const queues = new Queues(redis, { prefix: 'sluice', attempts: 1, keepLogs: 1, keepMs: 1000 });
+    const queues = queuesOn(redis, { prefix: 'sluice', attempts: 1, keepLogs: 1, keepMs: 1000 });
     // A service reads its manifests once more when it has started to watch them, which would add it again.
     await waitUntil('the notice', async () => {
       await queues.runs.removeJobScheduler('schedule.n@local');

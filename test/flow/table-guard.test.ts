@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { ReportItem } from '../../src/model/report.ts';
-import { Ledger } from '../../src/state/ledger.ts';
+import { ledgerIn } from '../../src/state/ledger.ts';
 import { isWhole } from '../support/extent.ts';
 import { fileAnswer, startSources } from '../support/source-server.ts';
 import type { Gateway } from './support/gateway.ts';
@@ -191,7 +191,7 @@ describe('columns', () => {
 
 describe('a table that nothing new comes for', () => {
   const outdate = async (key: string): Promise<void> => {
-    const ledger = new Ledger(place.store, place.keys);
+    const ledger = ledgerIn(place.store, place.keys);
     const entry = await ledger.entry('local', key);
     if (!entry?.version) throw new Error(`${key} has no version`);
     await ledger.put('local', { ...entry, version: { ...entry.version, at: entry.version.at - 31 * 24 * 3_600_000 } });

@@ -2,7 +2,7 @@
 
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { Report } from '../../src/model/report.ts';
-import { Ledger } from '../../src/state/ledger.ts';
+import { ledgerIn } from '../../src/state/ledger.ts';
 import { cases } from '../support/extent.ts';
 import { reportIn } from '../support/printed.ts';
 import type { Gateway } from './support/gateway.ts';
@@ -144,7 +144,7 @@ describe('what the manifest no longer names', () => {
     await place.publish(manifest);
     write('grace', some(1), more);
     expect(did((await place.publish(manifest)).report)).toEqual({});
-    const ledger = new Ledger(place.store, place.keys);
+    const ledger = ledgerIn(place.store, place.keys);
     for (const key of ['grace/d1', 'grace/d1/t']) {
       const known = await ledger.entry('local', key);
       if (!known?.missingSince) throw new Error(`${key} is not known to be missing`);
@@ -258,7 +258,7 @@ it('remove takes one item down on purpose, and says so where there is none', asy
   const manifest = write('purpose', some(2));
   const { report } = await place.publish(manifest);
   // The dataset above it is not proven: that must not make it lose its fields.
-  const ledger = new Ledger(place.store, place.keys);
+  const ledger = ledgerIn(place.store, place.keys);
   const entry = await ledger.entry('local', 'purpose/d0');
   if (!entry) throw new Error('the dataset is not known');
   await ledger.put('local', { ...entry, metadataFingerprint: null, live: false });

@@ -8,7 +8,7 @@ import { type Report, reportItem } from '../../src/model/report.ts';
 import { stateNotice } from '../../src/notify/notice.ts';
 import { notifierOf } from '../../src/notify/notifier.ts';
 import { noticeQueue } from '../../src/queue/notices.ts';
-import { Queues } from '../../src/queue/queues.ts';
+import { queuesOn } from '../../src/queue/queues.ts';
 import { Fetcher } from '../../src/sources/fetch/fetch.ts';
 import { fetchPolicy } from '../support/fetch-policy.ts';
 import { openTestRedis } from '../support/redis.ts';
@@ -31,7 +31,7 @@ const openWorker = async (
 ) => {
   const fetcher = new Fetcher({ ...fetchPolicy, allowPrivate });
   const connection = new Redis({ ...options, maxRetriesPerRequest: null });
-  const queues = new Queues(connection, { prefix: 'n', attempts: 3, keepLogs: 10, keepMs: 60_000 });
+  const queues = queuesOn(connection, { prefix: 'n', attempts: 3, keepLogs: 10, keepMs: 60_000 });
   const queue = noticeQueue(queues, { backoffMs: 20, lockMs: 1500, stalledCheckMs: 500 }, log);
   const notifier = notifierOf({
     redis: connection,

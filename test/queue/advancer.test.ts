@@ -5,18 +5,18 @@ import { closeId, type RunRequest } from '../../src/model/job.ts';
 import { redisKeys } from '../../src/model/redis-keys.ts';
 import { advancerOf } from '../../src/queue/advance.ts';
 import { runGate } from '../../src/queue/gate.ts';
-import { Queues } from '../../src/queue/queues.ts';
+import { queuesOn } from '../../src/queue/queues.ts';
 import { tablesAGroup } from '../../src/state/run-phase.ts';
 import type { DatasetWork } from '../../src/state/run-work.ts';
-import { Runs } from '../../src/state/runs.ts';
+import { runsIn } from '../../src/state/runs.ts';
 import { cases } from '../support/extent.ts';
 import { plainRequest } from '../support/plain-request.ts';
 import { openTestRedis } from '../support/redis.ts';
 
 const { redis } = openTestRedis();
 const keys = redisKeys('a');
-const queues = new Queues(redis, { prefix: 'a', attempts: 3, keepLogs: 10, keepMs: 60_000 });
-const runs = new Runs(redis, keys, 60_000);
+const queues = queuesOn(redis, { prefix: 'a', attempts: 3, keepLogs: 10, keepMs: 60_000 });
+const runs = runsIn(redis, keys, 60_000);
 const advancer = advancerOf(queues, runGate(redis, keys, queues, runs), runs);
 const request: RunRequest = {
   manifest: 'city',

@@ -4,8 +4,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { RunRequest } from '../../src/model/job.ts';
 import { redisKeys } from '../../src/model/redis-keys.ts';
 import { newRunId, type RunGate, runGate } from '../../src/queue/gate.ts';
-import { Queues } from '../../src/queue/queues.ts';
-import { Runs } from '../../src/state/runs.ts';
+import { type Queues, queuesOn } from '../../src/queue/queues.ts';
+import { runsIn } from '../../src/state/runs.ts';
 import { plainRequest } from '../support/plain-request.ts';
 import { startTestRedis, type TestRedis } from '../support/redis.ts';
 
@@ -24,9 +24,9 @@ const request = (only: string[] | null = null): RunRequest => ({
 beforeAll(async () => {
   server = await startTestRedis();
   redis = new Redis({ ...server.options, maxRetriesPerRequest: null });
-  queues = new Queues(redis, { prefix: 'g', attempts: 3, keepLogs: 10, keepMs: 60_000 });
+  queues = queuesOn(redis, { prefix: 'g', attempts: 3, keepLogs: 10, keepMs: 60_000 });
   const keys = redisKeys('g');
-  gate = runGate(redis, keys, queues, new Runs(redis, keys, 60_000));
+  gate = runGate(redis, keys, queues, runsIn(redis, keys, 60_000));
 });
 afterAll(async () => {
   await queues.close();

@@ -5,7 +5,7 @@ import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { JobLostError } from '../../src/model/errors.ts';
 import { type FieldWrite, JobLease } from '../../src/model/lease.ts';
 import { JobJournal } from '../../src/queue/journal.ts';
-import { Queues } from '../../src/queue/queues.ts';
+import { queuesOn } from '../../src/queue/queues.ts';
 import { openOwnRedis } from '../support/redis.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
@@ -23,7 +23,7 @@ beforeEach(async () => {
 });
 
 const journalOn = (connection: Redis, keepLogs = 100): JobJournal => {
-  const queues = new Queues(connection, { prefix: 'q', attempts: 1, keepLogs, keepMs: 60_000 });
+  const queues = queuesOn(connection, { prefix: 'q', attempts: 1, keepLogs, keepMs: 60_000 });
   const lease = new JobLease({ key: lock, token: 'mine', ask: async () => null, lost: () => undefined });
   return new JobJournal(job, queues, lease);
 };

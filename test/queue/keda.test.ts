@@ -8,7 +8,7 @@ import { commandHelp } from '../../scripts/reference.ts';
 import { configFileSchema } from '../../src/config/schema.ts';
 import { checkDocument } from '../../src/model/yaml/check.ts';
 import { parseYaml } from '../../src/model/yaml/document.ts';
-import { Queues } from '../../src/queue/queues.ts';
+import { queuesOn } from '../../src/queue/queues.ts';
 import { root } from '../support/pages.ts';
 import { openTestRedis } from '../support/redis.ts';
 
@@ -57,7 +57,7 @@ it('scales the workers, up to the concurrency of the portal', async () => {
 it('counts the jobs that wait for the portal', async () => {
   const [portal = ''] = Object.keys(checked.value?.portals ?? {});
   const prefix = checked.value?.redis?.prefix ?? '';
-  const queues = new Queues(redis, { prefix, attempts: 1, keepLogs: 1, keepMs: 1000 });
+  const queues = queuesOn(redis, { prefix, attempts: 1, keepLogs: 1, keepMs: 1000 });
   const counted = (): Promise<number> => redis.llen(scaled.spec.triggers[0].metadata.listName ?? '');
   await queues.portal(portal).addBulk([
     { name: 'dataset', data: {}, opts: queues.itemOptions('a', 'normal') },

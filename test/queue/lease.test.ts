@@ -1,7 +1,7 @@
 // A worker that stood still while another took its job over writes nothing more: neither to a portal nor to the ledger.
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { redisKeys } from '../../src/model/redis-keys.ts';
-import { Ledger } from '../../src/state/ledger.ts';
+import { ledgerIn } from '../../src/state/ledger.ts';
 import { cases } from '../support/extent.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { openToy, type Toy } from './support/toy.ts';
@@ -21,7 +21,7 @@ it.each(cases(['before-the-note', 'before-the-request', 'before-the-end'], ['bef
     await waitUntil('the first worker to stand still', async () => (await toy.redis.get(`toy.stops:${key}`)) === '1');
     const present = await toy.start();
     await waitUntil('the other to do the job', () => toy.outcomes(`run-${where}`));
-    const ledger = new Ledger(toy.redis, redisKeys('toy'));
+    const ledger = ledgerIn(toy.redis, redisKeys('toy'));
     const done = await ledger.entry('p', key);
     expect(done).toMatchObject({ title: String(present.pid), pending: null });
 

@@ -6,7 +6,7 @@ import { redisKeys } from '../../src/model/redis-keys.ts';
 import { nextDue } from '../../src/model/schedule-times.ts';
 import { liveWorkers, workerHeartbeat } from '../../src/queue/heartbeat.ts';
 import { portalPauses } from '../../src/queue/pause.ts';
-import { Queues } from '../../src/queue/queues.ts';
+import { type Queues, queuesOn } from '../../src/queue/queues.ts';
 import { waitOfRun } from '../../src/queue/run-wait.ts';
 import { holdTrigger, keptSchedules, type ScheduledTarget, syncSchedules } from '../../src/queue/schedules.ts';
 import { plainRequest } from '../support/plain-request.ts';
@@ -22,7 +22,7 @@ const log = createLog({ level: 'silent' });
 beforeAll(async () => {
   server = await startTestRedis();
   redis = new Redis({ ...server.options, maxRetriesPerRequest: null });
-  queues = new Queues(redis, { prefix: 'l', attempts: 3, keepLogs: 10, keepMs: 60_000 });
+  queues = queuesOn(redis, { prefix: 'l', attempts: 3, keepLogs: 10, keepMs: 60_000 });
 });
 afterAll(async () => {
   await queues.close();

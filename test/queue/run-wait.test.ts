@@ -1,12 +1,12 @@
 // What a run waits for, told while its job changes.
 import { afterAll, expect, it, vi } from 'vitest';
-import { Queues } from '../../src/queue/queues.ts';
+import { queuesOn } from '../../src/queue/queues.ts';
 import { waitOfRun } from '../../src/queue/run-wait.ts';
 import { plainRequest } from '../support/plain-request.ts';
 import { openTestRedis } from '../support/redis.ts';
 
 const { redis } = openTestRedis();
-const queues = new Queues(redis, { prefix: 'w', attempts: 3, keepLogs: 10, keepMs: 60_000 });
+const queues = queuesOn(redis, { prefix: 'w', attempts: 3, keepLogs: 10, keepMs: 60_000 });
 afterAll(() => queues.close());
 
 const addRun = async (runId: string): Promise<void> => {

@@ -3,11 +3,11 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { createLog } from '../../src/model/log.ts';
 import { redisKeys } from '../../src/model/redis-keys.ts';
 import type { Notice } from '../../src/notify/notice.ts';
-import { Queues } from '../../src/queue/queues.ts';
+import { queuesOn } from '../../src/queue/queues.ts';
 import { whatIsOverdue } from '../../src/service/overdue.ts';
 import { silenceWatch } from '../../src/service/silence-watch.ts';
 import { deadlinesIn, expectedOf } from '../../src/state/deadlines.ts';
-import { Ledger } from '../../src/state/ledger.ts';
+import { ledgerIn } from '../../src/state/ledger.ts';
 import { openTestRedis } from '../support/redis.ts';
 
 const { redis } = openTestRedis();
@@ -26,14 +26,14 @@ const parts = {
   config: { watch: { everyMs } },
   redis,
   keys,
-  queues: new Queues(redis, { prefix: 'n', attempts: 1, keepLogs: 1, keepMs: 1000 }),
+  queues: queuesOn(redis, { prefix: 'n', attempts: 1, keepLogs: 1, keepMs: 1000 }),
   deadlines: deadlinesIn(redis, keys),
 };
 const notifier = { send: async (notice: Notice) => void told.push(notice) };
 const openWatch = (role: string) =>
   silenceWatch({
     ...parts,
-    ledger: new Ledger(redis, keys),
+    ledger: ledgerIn(redis, keys),
     notifier,
     role,
     log: createLog({ level: 'silent' }),

@@ -15,7 +15,7 @@ import { foldersOf, listClaims } from '../../src/sources/drop/spool.ts';
 import { loadManifest } from '../../src/sources/manifest/load.ts';
 import { type DropManifest, isDropManifest } from '../../src/sources/manifest/schema.ts';
 import type { SourceTools } from '../../src/sources/source-kinds.ts';
-import { Ledger } from '../../src/state/ledger.ts';
+import { ledgerIn } from '../../src/state/ledger.ts';
 import { spooled } from '../sources/drop/support/spooled.ts';
 import { openTestRedis } from '../support/redis.ts';
 import { tempDir } from '../support/temp-dir.ts';
@@ -48,20 +48,17 @@ const place = async (portals = 'portals: [city, county]') => {
 describe('a dropped file for several portals', () => {
   it('is archived only when every portal has it', async () => {
     const { inbox, claim, manifest, settle, inSpool } = await place();
-    expect(await waitingPortals(manifest, { redis, keys, ledger: new Ledger(redis, keys) })).toEqual([
-      'city',
-      'county',
-    ]);
+    expect(await waitingPortals(manifest, { redis, keys, ledger: ledgerIn(redis, keys) })).toEqual(['city', 'county']);
     await settle('county', null);
     expect(await inSpool()).toBe(true);
-    expect(await waitingPortals(manifest, { redis, keys, ledger: new Ledger(redis, keys) })).toEqual(['city']);
+    expect(await waitingPortals(manifest, { redis, keys, ledger: ledgerIn(redis, keys) })).toEqual(['city']);
     await settle('county', null); // the run was killed before it could close
     expect(await inSpool()).toBe(true);
     await settle('city', null);
     expect(await inSpool()).toBe(false);
     expect(readdirSync(join(foldersOf(inbox).archive, 'a/a'))).toHaveLength(1);
     expect(await redis.exists(keys.verdicts(claim.id))).toBe(0);
-    expect(await waitingPortals(manifest, { redis, keys, ledger: new Ledger(redis, keys) })).toEqual([]);
+    expect(await waitingPortals(manifest, { redis, keys, ledger: ledgerIn(redis, keys) })).toEqual([]);
   });
 
   it('is no matter of a portal that has had it, unless somebody asks for it again', async () => {
@@ -109,7 +106,7 @@ describe('a dropped file for several portals', () => {
     async (reason) => {
       const { inbox, manifest, settle, inSpool } = await place();
       const { archive, faulty } = foldersOf(inbox);
-      const store = { redis, keys, ledger: new Ledger(redis, keys) };
+      const store = { redis, keys, ledger: ledgerIn(redis, keys) };
       await settle('city', reason);
       for (const path of [archive, faulty]) writeFileSync(path, 'not a folder');
       await expect(settle('county', null)).rejects.toThrow(/EEXIST|ENOTDIR/);
@@ -127,7 +124,7 @@ describe('a dropped file for several portals', () => {
     await settle('city', null);
     await settle('county', down);
     expect(await inSpool()).toBe(true);
-    expect(await waitingPortals(manifest, { redis, keys, ledger: new Ledger(redis, keys) })).toEqual(['county']);
+    expect(await waitingPortals(manifest, { redis, keys, ledger: ledgerIn(redis, keys) })).toEqual(['county']);
   });
 
   it('that was published to a portal which the manifest does not name is done with', async () => {
@@ -140,7 +137,7 @@ describe('a dropped file for several portals', () => {
     'whose run was cancelled is left alone until it is dropped again or somebody asks for it (%s)',
     async (portals) => {
       const { inbox, manifest, claim, settle, inSpool } = await place(portals);
-      const ledger = new Ledger(redis, keys);
+      const ledger = ledgerIn(redis, keys);
       const isWaiting = async (): Promise<boolean> =>
         (await waitingPortals(manifest, { redis, keys, ledger })).includes('city');
       const claims = async (why: 'drop' | 'command' | 'retry'): Promise<(string | undefined)[]> => {

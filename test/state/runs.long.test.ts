@@ -2,14 +2,14 @@
 import { expect, it } from 'vitest';
 import { uuidOfKey } from '../../src/model/key.ts';
 import { redisKeys } from '../../src/model/redis-keys.ts';
-import { Runs } from '../../src/state/runs.ts';
+import { runsIn } from '../../src/state/runs.ts';
 import { useLedger } from '../pipeline/handlers/support/job.ts';
 
 const { redis } = useLedger();
 
 it('writes a plan that is longer than a string can be', async () => {
   // Sent as one command, it made the client throw half-way: replies were out of step with commands from then on.
-  const runs = new Runs(redis(), redisKeys('test'), 60_000);
+  const runs = runsIn(redis(), redisKeys('test'), 60_000);
   const body = 'x'.repeat(1_000_000);
   const key = (index: number): string => `city/d${index}`;
   const wish = { uuid: uuidOfKey('city'), title: 't', published: true, fields: { body }, metadataFingerprint: 'm' };

@@ -9,14 +9,14 @@ import { plainWriter } from '../../src/state/redis/fields.ts';
 import { ReportBuilder } from '../../src/state/report-lines.ts';
 import { firstGroup } from '../../src/state/run-phase.ts';
 import type { DatasetWork, ResourceWork } from '../../src/state/run-work.ts';
-import { Runs } from '../../src/state/runs.ts';
+import { type Runs, runsIn } from '../../src/state/runs.ts';
 import { lastRuns } from '../../src/state/targets.ts';
 import { useLedger } from '../pipeline/handlers/support/job.ts';
 import { lossyRedis } from '../support/lossy-redis.ts';
 
 const { redis } = useLedger();
 const day = 24 * 3600 * 1000;
-const runs = (keepMs = day): Runs => new Runs(redis(), redisKeys('test'), keepMs);
+const runs = (keepMs = day): Runs => runsIn(redis(), redisKeys('test'), keepMs);
 const target = { manifest: 'city', portal: 'p' };
 
 const item = (key: string, outcome: ReportItem['outcome']): ReportItem =>
@@ -68,7 +68,7 @@ const lostWriter = (): JobWriter => {
 it('a part of a plan whose reply was lost with its connection is in the plan once', async () => {
   const { client, cutAfter, close } = await lossyRedis(redis().options.path ?? '');
   try {
-    const cutRuns = new Runs(client, redisKeys('test'), day);
+    const cutRuns = runsIn(client, redisKeys('test'), day);
     await cutRuns.phases.startOver('cut');
     const plan = cutRuns.newPlan('cut');
     cutAfter(0);

@@ -4,13 +4,13 @@ import { JobLostError } from '../../src/model/errors.ts';
 import { JobLease } from '../../src/model/lease.ts';
 import { redisKeys } from '../../src/model/redis-keys.ts';
 import { JobJournal } from '../../src/queue/journal.ts';
-import { Queues } from '../../src/queue/queues.ts';
+import { queuesOn } from '../../src/queue/queues.ts';
 import { type HeldRun, storedPlans } from '../../src/state/stored-plans.ts';
 import { openTestRedis } from '../support/redis.ts';
 
 const { redis } = openTestRedis();
 const plans = storedPlans(redis, redisKeys('test'), 60_000);
-const queues = new Queues(redis, { prefix: 'test', attempts: 1, keepLogs: 10, keepMs: 60_000 });
+const queues = queuesOn(redis, { prefix: 'test', attempts: 1, keepLogs: 10, keepMs: 60_000 });
 
 /** What a worker writes for a job while `lock` holds its token. */
 const writerOf = async (runId: string): Promise<{ writer: JobJournal; lock: string }> => {

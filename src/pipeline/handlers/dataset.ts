@@ -26,7 +26,7 @@ import {
 import { isProven } from '../plan/plan.ts';
 import { publicTables } from './change-log.ts';
 import { forJob, type HandlerDeps } from './deps.ts';
-import { asOf, endOf, type Item, ItemRunner, noteFound, workLost } from './item.ts';
+import { asOf, endOf, type Item, type ItemRunner, itemRunner, noteFound, workLost } from './item.ts';
 import { locateNode, type NodeTarget, nidOnPortal, targetOf, unknownNode, type WrittenNode } from './node-locate.ts';
 import { completeLinks, proveNode } from './node-prove.ts';
 import { factsOf, type WriteMore, writeNode } from './node-write.ts';
@@ -43,7 +43,7 @@ export const datasetHandler = (shared: HandlerDeps): Handler<'dataset'> => ({
     if (!(await deps.runs.phases.isToDo(runId, key))) return;
     const work = await deps.runs.datasetWork(runId, key);
     if (!work) throw workLost(runId, key);
-    const runner = new ItemRunner(deps, job);
+    const runner = itemRunner(deps, job);
     const dataset = { deps, runner, work, portal: deps.portal(portal) };
     await (work.removal ? remove(dataset, work.removal) : publish(dataset));
     runner.finish();
@@ -54,7 +54,7 @@ export const datasetHandler = (shared: HandlerDeps): Handler<'dataset'> => ({
     const { runId, key } = job.data;
     if (!(await deps.runs.phases.isOpen(runId, key))) return;
     const resources = (await deps.runs.datasetWork(runId, key))?.resources ?? [];
-    await failItems(deps, new ItemRunner(deps, job), resources, { reason, error });
+    await failItems(deps, itemRunner(deps, job), resources, { reason, error });
     await deps.runs.leave(runId, key);
   },
 });

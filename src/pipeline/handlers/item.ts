@@ -15,7 +15,7 @@ import { endText, isPassing, type LedgerEntry, newEntry, outcomeOf, warningsOf }
 import { type ItemAction, type Reason, type ReportItem, reportItem } from '../../model/report.ts';
 import { sourcePathOf } from '../../model/wish.ts';
 import { asideOf } from '../../sources/drop/spool.ts';
-import { type Begun, notBegun, type Unproven } from '../../state/run-work.ts';
+import { notBegun, type Unproven } from '../../state/run-work.ts';
 import type { ItemState, Runs } from '../../state/runs.ts';
 import type { HandlerDeps } from './deps.ts';
 
@@ -24,108 +24,96 @@ type ItemEnd = Pick<ReportItem, 'outcome' | 'reason' | 'versions'>;
 
 type ItemJob = Pick<JobContext<'dataset' | 'prove'>, 'data' | 'attempt' | 'isLast' | 'signal' | 'exclusive'>;
 
+export type Item = ReturnType<typeof jobItem>;
+
 /** The work on one item in one attempt; its actions are kept over attempts, kills and workers. */
-export class Item {
-  readonly id: string;
-  readonly key: string;
-  readonly runId: string;
-  readonly portal: string;
-  readonly job: ItemJob;
-  readonly signal: AbortSignal;
-  readonly log: ItemLog;
-  readonly step: ItemLog['step'];
-  readonly note: ItemLog['note'];
+export const jobItem = (
+  job: ItemJob,
+  key: string,
+  { runs, log, state }: { runs: Runs; log: ItemLog; state: ItemState },
+) => {
+  const { runId, portal } = job.data;
+  const id = itemId(runId, key);
+  const since = performance.now();
+  let { begun, ended } = state;
   /** True until some work on it has ended in this run. */
-  readonly isNew: boolean;
-  readonly #runs: Runs;
-  readonly #since = performance.now();
-  #begun: Begun;
-  #ended: ReportItem | null;
+  const isNew = begun === notBegun && ended === null;
+  if (ended) begun = { ...begun, actions: ended.actions, attempts: ended.attempts, ms: ended.ms };
+  const msOf = (): number => begun.ms + Math.round(performance.now() - since);
 
-  constructor(job: ItemJob, key: string, { runs, log, state }: { runs: Runs; log: ItemLog; state: ItemState }) {
-    const { runId, portal } = job.data;
-    this.id = itemId(runId, key);
-    this.key = key;
-    this.runId = runId;
-    this.portal = portal;
-    this.job = job;
-    this.signal = job.signal;
-    this.log = log;
-    this.step = log.step;
-    this.note = log.note;
-    this.#runs = runs;
-    const { begun, ended } = state;
-    this.isNew = begun === notBegun && ended === null;
-    this.#begun = ended ? { ...begun, actions: ended.actions, attempts: ended.attempts, ms: ended.ms } : begun;
-    this.#ended = ended;
-  }
+  return {
+    id,
+    key,
+    runId,
+    portal,
+    job,
+    signal: job.signal,
+    log,
+    step: log.step,
+    note: log.note,
+    isNew,
 
-  /** What the run has done to the item, over all attempts. */
-  get actions(): readonly ItemAction[] {
-    return this.#begun.actions;
-  }
+    /** What the run has done to the item, over all attempts. */
+    get actions(): readonly ItemAction[] {
+      return begun.actions;
+    },
 
-  /** True when its node was created in this run, so that nothing of an older file is there. */
-  get isNewNode(): boolean {
-    return hasNewNode(this.actions);
-  }
+    /** True when its node was created in this run, so that nothing of an older file is there. */
+    get isNewNode(): boolean {
+      return hasNewNode(begun.actions);
+    },
 
-  /** How the item has ended; null while it has not. */
-  get ended(): ReportItem | null {
-    return this.#ended;
-  }
+    /** How the item has ended; null while it has not. */
+    get ended(): ReportItem | null {
+      return ended;
+    },
 
-  /** The table whose import was ordered, until it is proven. */
-  get unproven(): Unproven | null {
-    return this.#begun.unproven;
-  }
+    /** The table whose import was ordered, until it is proven. */
+    get unproven(): Unproven | null {
+      return begun.unproven;
+    },
 
-  /** Leaves the item to the job that proves its table. */
-  async awaitProof(unproven: Unproven): Promise<void> {
-    this.#begun = { ...this.#begun, unproven, attempts: this.job.attempt };
-    await this.#runs.leaveToProof(this.runId, this.key, { ...this.#begun, ms: this.#ms });
-    this.log.end();
-  }
+    /** Leaves the item to the job that proves its table. */
+    awaitProof: async (unproven: Unproven): Promise<void> => {
+      begun = { ...begun, unproven, attempts: job.attempt };
+      await runs.leaveToProof(runId, key, { ...begun, ms: msOf() });
+      log.end();
+    },
 
-  /** Remembers an action, once. */
-  async did(action: ItemAction): Promise<void> {
-    if (this.actions.includes(action)) return;
-    this.#begun = { ...this.#begun, actions: [...this.actions, action] };
-    await this.#runs.note(this.runId, this.key, this.#begun);
-  }
+    /** Remembers an action, once. */
+    did: async (action: ItemAction): Promise<void> => {
+      if (begun.actions.includes(action)) return;
+      begun = { ...begun, actions: [...begun.actions, action] };
+      await runs.note(runId, key, begun);
+    },
 
-  /** Adds a warning to the report of this run only, once; it is written with what is recorded next. */
-  tell(warning: string): void {
-    this.#begun = { ...this.#begun, told: [...new Set([...(this.#begun.told ?? []), warning])] };
-  }
+    /** Adds a warning to the report of this run only, once; it is written with what is recorded next. */
+    tell: (warning: string): void => {
+      begun = { ...begun, told: [...new Set([...(begun.told ?? []), warning])] };
+    },
 
-  /** Adds the time of this attempt; for an attempt that does not end the item. */
-  async pause(): Promise<void> {
-    await this.#runs.note(this.runId, this.key, { ...this.#begun, ms: this.#ms });
-  }
+    /** Adds the time of this attempt; for an attempt that does not end the item. */
+    pause: (): Promise<void> => runs.note(runId, key, { ...begun, ms: msOf() }),
 
-  /** Records how the item ended; by default as live, with or without work. */
-  async end(entry: LedgerEntry, end: ItemEnd = endOf(this, null)): Promise<void> {
-    const { actions, told = [], attempts } = this.#begun;
-    const isOfRun = actions.includes('attached') || end.outcome === 'held';
-    const item = { ...itemOfEntry(entry, end), ...(isOfRun && entry.changes ? { changes: entry.changes } : {}) };
-    this.#ended = {
-      ...item,
-      warnings: [...item.warnings, ...told],
-      actions,
-      jobId: this.id,
-      attempts: Math.max(this.job.attempt, attempts),
-      ms: this.#ms,
-    };
-    this.#begun = { ...this.#begun, unproven: null };
-    await this.#runs.end(this.runId, this.#ended);
-    this.log.end();
-  }
-
-  get #ms(): number {
-    return this.#begun.ms + Math.round(performance.now() - this.#since);
-  }
-}
+    /** Records how the item ended; by default as live, with or without work. */
+    end: async (entry: LedgerEntry, end: ItemEnd = endOf(begun, null)): Promise<void> => {
+      const { actions, told = [], attempts } = begun;
+      const isOfRun = actions.includes('attached') || end.outcome === 'held';
+      const line = { ...itemOfEntry(entry, end), ...(isOfRun && entry.changes ? { changes: entry.changes } : {}) };
+      ended = {
+        ...line,
+        warnings: [...line.warnings, ...told],
+        actions,
+        jobId: id,
+        attempts: Math.max(job.attempt, attempts),
+        ms: msOf(),
+      };
+      begun = { ...begun, unproven: null };
+      await runs.end(runId, ended);
+      log.end();
+    },
+  };
+};
 
 const hasNewNode = (actions: readonly ItemAction[]): boolean =>
   actions.includes('created') || actions.includes('recreated');
@@ -133,108 +121,113 @@ const hasNewNode = (actions: readonly ItemAction[]): boolean =>
 /** Outages of the portal in a row after which the other items of a job are not tried in this attempt. */
 const enoughOutages = 2;
 
+export type ItemRunner = ReturnType<typeof itemRunner>;
+
 /** The items of one attempt of a job. */
-export class ItemRunner {
-  readonly job: JobContext<'dataset'> | JobContext<'prove'>;
+export const itemRunner = (
+  deps: Pick<HandlerDeps, 'ledger' | 'runs'>,
+  job: JobContext<'dataset'> | JobContext<'prove'>,
+) => {
+  const { ledger, runs } = deps;
+  const { runId, portal } = job.data;
   /** What keeps items from ending in this attempt, by key. */
-  readonly unfinished = new Map<string, unknown>();
-  readonly #deps: Pick<HandlerDeps, 'ledger' | 'runs'>;
-  readonly #ended = new Map<string, ReportItem>();
-  #outages = 0;
+  const unfinished = new Map<string, unknown>();
+  const ended = new Map<string, ReportItem>();
+  let outages = 0;
 
-  constructor(deps: Pick<HandlerDeps, 'ledger' | 'runs'>, job: JobContext<'dataset'> | JobContext<'prove'>) {
-    this.#deps = deps;
-    this.job = job;
-  }
-
-  /** Works on an item unless it has ended; a transient failure is left to the next attempt. Rejects for the whole job only. */
-  async run(key: string, work: (item: Item) => Promise<void>): Promise<void> {
-    try {
-      const item = await this.#open(key);
-      if (!item.ended) {
-        const poison = this.job.poisonOf(key);
-        if (poison) throw poison;
-        await work(item).finally(() => item.ended ?? item.pause());
-        this.#outages = 0;
-      }
-      if (item.ended) this.#ended.set(key, item.ended);
-    } catch (error) {
-      if (this.job.signal.aborted || isOfJob(error)) throw error;
-      if (isTriedAgain(error, this.job.isLast)) this.unfinished.set(key, error);
-      else await this.fail(key, reasonOf(error), error);
-      this.#outages = isOutage(error) ? this.#outages + 1 : this.#outages;
-      if (this.#outages >= enoughOutages) this.finish();
-    }
-  }
+  const open = async (key: string): Promise<Item> =>
+    jobItem(job, key, { runs, log: job.item(key), state: await runs.item(runId, key) });
 
   /** Why an item failed; null for one that has not. */
-  failureOf(key: string): Reason | null {
-    const ended = this.#ended.get(key);
-    return ended && ended.outcome !== 'done' && ended.outcome !== 'unchanged' && !ended.live ? ended.reason : null;
-  }
-
-  /** True where the table of an item was sent and only its proof is missing. */
-  async awaitsProof(key: string): Promise<boolean> {
-    const item = await this.#open(key);
-    return item.ended === null && item.unproven !== null;
-  }
+  const failureOf = (key: string): Reason | null => {
+    const line = ended.get(key);
+    return line && line.outcome !== 'done' && line.outcome !== 'unchanged' && !line.live ? line.reason : null;
+  };
 
   /** Ends an item as failed, unless it has ended already. */
-  async fail(key: string, reason: Reason, error?: unknown): Promise<void> {
-    const { ledger, runs } = this.#deps;
-    const { runId, portal } = this.job.data;
-    const item = await this.#open(key);
+  const fail = async (key: string, reason: Reason, error?: unknown): Promise<void> => {
+    const item = await open(key);
     if (item.ended) return;
     if (error !== undefined && !(machineFault(error) instanceof SluiceError))
-      this.job.log.error({ err: error }, 'item failed because of a bug');
+      job.log.error({ err: error }, 'item failed because of a bug');
     await item.note(endText(reason));
     const work = kindOfKey(key) === 'resource' ? await runs.resourceWork(runId, key) : null;
     const isWanted = work?.removal === null;
     // For an item that was not tried, the reason of its dataset decides.
-    const decides = reason.code === 'dataset-failed' ? (this.failureOf(parentKey(key)) ?? reason) : reason;
+    const decides = reason.code === 'dataset-failed' ? (failureOf(parentKey(key)) ?? reason) : reason;
     const told = isWanted && !isPassing(decides) ? { ...reason, ...asideOf(work.wish, reason) } : reason;
-    const failed = failedEntry(await knownEntry(this.#deps, this.job.data, key), told, item);
+    const failed = failedEntry(await knownEntry(deps, job.data, key), told, item);
     const entry = isWanted ? { ...failed, sourcePath: sourcePathOf(work.wish.source) } : failed;
     await ledger.put(portal, entry);
     await item.end(entry, endOf(item, told));
-    if (item.ended) this.#ended.set(key, item.ended);
-  }
+    if (item.ended) ended.set(key, item.ended);
+  };
 
-  /** Ends an item with a new node as failed, whatever its end was; `undo` gives its entry, null where it stays as it is. */
-  async takeBack(
-    key: string,
-    reason: Reason,
-    undo: (item: Item, entry: LedgerEntry) => Promise<LedgerEntry | null>,
-  ): Promise<void> {
-    const item = await this.#open(key);
-    const entry = item.isNewNode ? await undo(item, await knownEntry(this.#deps, this.job.data, key)) : null;
-    if (entry === null) return;
-    const why = item.ended?.reason ?? reason;
-    const failed = { ...failedEntry(entry, why, item), stale: false };
-    await this.#deps.ledger.put(item.portal, failed);
-    await item.end(failed, endOf(item, why));
-  }
-
-  /** Ends an item that only waited for others, by its ledger entry; false where that is not live. */
-  async endAsLive(key: string): Promise<boolean> {
-    const entry = await this.#deps.ledger.entry(this.job.data.portal, key);
-    const item = await this.#open(key);
-    if (!entry?.live || entry.reason !== null || item.ended) return item.ended !== null;
-    await item.end(entry);
-    return true;
-  }
+  const attempt = async (item: Item, work: (item: Item) => Promise<void>): Promise<void> => {
+    const poison = job.poisonOf(item.key);
+    if (poison) throw poison;
+    await work(item).finally(() => item.ended ?? item.pause());
+    outages = 0;
+  };
 
   /** @throws UnfinishedItemsError while an item waits for the next attempt */
-  finish(): void {
-    if (this.unfinished.size > 0) throw new UnfinishedItemsError(this.unfinished);
-  }
+  const finish = (): void => {
+    if (unfinished.size > 0) throw new UnfinishedItemsError(unfinished);
+  };
 
-  async #open(key: string): Promise<Item> {
-    const { runs } = this.#deps;
-    const state = await runs.item(this.job.data.runId, key);
-    return new Item(this.job, key, { runs, log: this.job.item(key), state });
-  }
-}
+  return {
+    job,
+    unfinished,
+    failureOf,
+    fail,
+    finish,
+
+    /** Works on an item unless it has ended; a transient failure is left to the next attempt. Rejects for the whole job only. */
+    run: async (key: string, work: (item: Item) => Promise<void>): Promise<void> => {
+      try {
+        const item = await open(key);
+        if (!item.ended) await attempt(item, work);
+        if (item.ended) ended.set(key, item.ended);
+      } catch (error) {
+        if (job.signal.aborted || isOfJob(error)) throw error;
+        if (isTriedAgain(error, job.isLast)) unfinished.set(key, error);
+        else await fail(key, reasonOf(error), error);
+        outages = isOutage(error) ? outages + 1 : outages;
+        if (outages >= enoughOutages) finish();
+      }
+    },
+
+    /** True where the table of an item was sent and only its proof is missing. */
+    awaitsProof: async (key: string): Promise<boolean> => {
+      const item = await open(key);
+      return item.ended === null && item.unproven !== null;
+    },
+
+    /** Ends an item with a new node as failed, whatever its end was; `undo` gives its entry, null where it stays as it is. */
+    takeBack: async (
+      key: string,
+      reason: Reason,
+      undo: (item: Item, entry: LedgerEntry) => Promise<LedgerEntry | null>,
+    ): Promise<void> => {
+      const item = await open(key);
+      const entry = item.isNewNode ? await undo(item, await knownEntry(deps, job.data, key)) : null;
+      if (entry === null) return;
+      const why = item.ended?.reason ?? reason;
+      const failed = { ...failedEntry(entry, why, item), stale: false };
+      await ledger.put(portal, failed);
+      await item.end(failed, endOf(item, why));
+    },
+
+    /** Ends an item that only waited for others, by its ledger entry; false where that is not live. */
+    endAsLive: async (key: string): Promise<boolean> => {
+      const entry = await ledger.entry(portal, key);
+      const item = await open(key);
+      if (!entry?.live || entry.reason !== null || item.ended) return item.ended !== null;
+      await item.end(entry);
+      return true;
+    },
+  };
+};
 
 /** True for what ends the whole job, not one of its items. */
 const isOfJob = (error: unknown): boolean =>

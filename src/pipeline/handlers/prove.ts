@@ -8,7 +8,7 @@ import { eachAtOnce } from '../../util/concurrency.ts';
 import { plural } from '../../util/plural.ts';
 import { hasShape } from '../compare/prove.ts';
 import { forJob, type HandlerDeps } from './deps.ts';
-import { asOf, type Item, ItemRunner, noteFound, workLost } from './item.ts';
+import { asOf, type Item, itemRunner, noteFound, workLost } from './item.ts';
 import { formerWith } from './refused-file.ts';
 import { publishResource } from './resource.ts';
 
@@ -18,7 +18,7 @@ export const proveHandler = (shared: HandlerDeps): Handler<'prove'> => ({
     const deps = forJob(shared, job);
     const keys = await deps.runs.phases.tables(job.data.runId, job.data.group);
     if (keys.length === 0) return;
-    const runner = new ItemRunner(deps, job);
+    const runner = itemRunner(deps, job);
     const seen = await lookAtTables(deps, job, keys);
     for (const key of keys)
       await runner.run(key, async (item) => {
@@ -31,7 +31,7 @@ export const proveHandler = (shared: HandlerDeps): Handler<'prove'> => ({
   },
   failed: async (job, reason, error) => {
     const deps = forJob(shared, job);
-    const runner = new ItemRunner(deps, job);
+    const runner = itemRunner(deps, job);
     for (const key of await deps.runs.phases.tables(job.data.runId, job.data.group)) {
       const own = error instanceof UnfinishedItemsError ? error.items.get(key) : undefined;
       await runner.fail(key, own === undefined ? reason : reasonOf(own));

@@ -5,8 +5,8 @@ import { join, relative } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { redisKeys, targetName } from '../../../src/model/redis-keys.ts';
 import type { Report } from '../../../src/model/report.ts';
-import { Ledger } from '../../../src/state/ledger.ts';
-import { Runs } from '../../../src/state/runs.ts';
+import { ledgerIn } from '../../../src/state/ledger.ts';
+import { runsIn } from '../../../src/state/runs.ts';
 import type { CrashSite } from './crash-site.ts';
 
 /** Facts by name, each as JSON: two runs that did the same have the same. */
@@ -34,7 +34,7 @@ export const endStateOf = async (site: CrashSite, before: ReadonlySet<string>): 
   for (const [name, value] of Object.entries(storeState(site))) put(name, value);
   const closed: string[] = [];
   for (const target of targets) {
-    const ledger = new Ledger(site.redis, keys);
+    const ledger = ledgerIn(site.redis, keys);
     const entries = await ledger.entries(target);
     for (const [key, entry] of entries) put(`ledger ${key}`, entry);
     const sent = await site.redis.hkeys(keys.sent(target));
@@ -134,7 +134,7 @@ const storeState = ({ store }: CrashSite): Record<string, unknown> => {
 const reportsOf = async (site: CrashSite, before: ReadonlySet<string>, manifest: string): Promise<Report[]> => {
   const reports: Report[] = [];
   for (const id of await knownRuns(site)) {
-    const report = before.has(id) ? null : await new Runs(site.redis, keys, 0).report(id);
+    const report = before.has(id) ? null : await runsIn(site.redis, keys, 0).report(id);
     if (report?.manifest === manifest) reports.push({ ...report, items: [...report.items] });
   }
   return reports.sort((a, b) => (a.startedAt < b.startedAt ? -1 : 1));

@@ -6,7 +6,7 @@ import type { Redis } from 'ioredis';
 import { expect } from 'vitest';
 import { datasetKey, resourceKey, uuidOfKey } from '../../../src/model/key.ts';
 import { redisKeys } from '../../../src/model/redis-keys.ts';
-import { Ledger } from '../../../src/state/ledger.ts';
+import { ledgerIn } from '../../../src/state/ledger.ts';
 import type { Reader } from '../../flow/support/reader.ts';
 import { remoteConfig, writePassword } from '../../flow/support/server.ts';
 import { type Sluice, startSluice } from '../../support/sluice-process.ts';
@@ -72,7 +72,7 @@ export const writeShared = (count: number): { shared: string; manifest: string }
 
 /** Waits until everything of {@link writeShared} is live. */
 export const waitUntilLive = async (count: number, redis: Redis, prefix = 'sluice'): Promise<void> => {
-  const ledger = new Ledger(redis, redisKeys(prefix));
+  const ledger = ledgerIn(redis, redisKeys(prefix));
   const live = async (name: string): Promise<number> => {
     const index = await ledger.index({ manifest: name, portal: 'local' });
     return [...index.values()].filter((entry) => entry.live).length;

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { Redis } from 'ioredis';
 import { type RedisKeys, redisKeys, targetName } from '../../../src/model/redis-keys.ts';
 import type { Report } from '../../../src/model/report.ts';
-import { Runs } from '../../../src/state/runs.ts';
+import { runsIn } from '../../../src/state/runs.ts';
 import { atFileEnd } from '../../support/file-end.ts';
 import { type PlaceRedis, redisOf } from '../../support/place-redis.ts';
 import { reportIn } from '../../support/printed.ts';
@@ -136,7 +136,7 @@ export const reportOf = async (place: Place, redis: Redis, manifest: string, tim
 export const reportsOf = async (place: Place, redis: Redis, manifest: string): Promise<Report[]> => {
   const reports: Report[] = [];
   for (const id of await redis.zrevrange(place.keys.runs, 0, -1)) {
-    const report = await new Runs(redis, place.keys, 0).report(id);
+    const report = await runsIn(redis, place.keys, 0).report(id);
     if (report?.manifest === manifest) reports.push({ ...report, items: [...report.items] });
   }
   return reports;

@@ -6,7 +6,7 @@ import { redisKeys } from '../../../src/model/redis-keys.ts';
 import { type Reason, reportItem, type StoredReport } from '../../../src/model/report.ts';
 import { closeHandler } from '../../../src/pipeline/handlers/close.ts';
 import type { DatasetWork, SettledClaim } from '../../../src/state/run-work.ts';
-import { Runs } from '../../../src/state/runs.ts';
+import { type Runs, runsIn } from '../../../src/state/runs.ts';
 import { plainRequest } from '../../support/plain-request.ts';
 import { useLedger } from './support/job.ts';
 
@@ -27,7 +27,7 @@ const ended = (key: string, reason: Reason | null) =>
 
 /** A planned run of a dataset with three dropped files, two of which have ended. */
 const openRun = async (runId: string): Promise<Runs> => {
-  const runs = new Runs(redis(), redisKeys('test'), 60_000);
+  const runs = runsIn(redis(), redisKeys('test'), 60_000);
   await runs.begin(runId, request);
   await runs.phases.startOver(runId);
   const plan = runs.newPlan(runId);
@@ -154,7 +154,7 @@ it('takes up after its report where a kill came then', async () => {
 });
 
 it('reports nothing of a plan that was never ended, and leaves its files to runs on request', async () => {
-  const runs = new Runs(redis(), redisKeys('test'), 60_000);
+  const runs = runsIn(redis(), redisKeys('test'), 60_000);
   await runs.begin('half', request);
   await runs.phases.startOver('half');
   const plan = runs.newPlan('half');

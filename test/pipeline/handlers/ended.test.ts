@@ -5,7 +5,7 @@ import { redisKeys } from '../../../src/model/redis-keys.ts';
 import { datasetHandler } from '../../../src/pipeline/handlers/dataset.ts';
 import type { HandlerDeps } from '../../../src/pipeline/handlers/deps.ts';
 import { proveHandler } from '../../../src/pipeline/handlers/prove.ts';
-import { Runs } from '../../../src/state/runs.ts';
+import { runsIn } from '../../../src/state/runs.ts';
 import { plainRequest } from '../../support/plain-request.ts';
 import { useLedger } from './support/job.ts';
 
@@ -20,7 +20,7 @@ const request: RunRequest = {
 };
 
 it.each(['publish', 'closing'] as const)('end at once in phase %s, and ask the portal nothing', async (phase) => {
-  const runs = new Runs(redis(), redisKeys('test'), 60_000);
+  const runs = runsIn(redis(), redisKeys('test'), 60_000);
   const runId = `run-${phase}`;
   await runs.begin(runId, request);
   await redis().hset(redisKeys('test').run(runId), 'phase', phase);

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { type LedgerEntry, newEntry } from '../../../src/model/ledger-entry.ts';
-import { failedEntry, Item } from '../../../src/pipeline/handlers/item.ts';
+import { failedEntry, jobItem } from '../../../src/pipeline/handlers/item.ts';
 import type { Begun, Unproven } from '../../../src/state/run-work.ts';
 import type { Runs } from '../../../src/state/runs.ts';
 import { itemOf } from './support/job.ts';
@@ -39,7 +39,7 @@ it('counts the time of an attempt once for a table that is left to its proof', a
   const { job, log } = itemOf('m/d/r').item;
   const begun = { actions: [], unproven: null, attempts: 0, ms: 1000 };
   const runs = { note, leaveToProof: note } as unknown as Runs; // all that is used here
-  const item = new Item(job, 'm/d/r', { runs, log, state: { begun, ended: null } });
+  const item = jobItem(job, 'm/d/r', { runs, log, state: { begun, ended: null } });
   await sleep(100);
   await item.awaitProof({ nid: '7' } as Unproven);
   await item.pause();

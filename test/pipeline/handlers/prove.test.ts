@@ -7,14 +7,14 @@ import { proveHandler } from '../../../src/pipeline/handlers/prove.ts';
 import type { Portal } from '../../../src/portal-client/client.ts';
 import type { KeptFor } from '../../../src/sources/drop/kept.ts';
 import type { DatasetWork, ResourceWork } from '../../../src/state/run-work.ts';
-import { Runs } from '../../../src/state/runs.ts';
+import { runsIn } from '../../../src/state/runs.ts';
 import { entryOf, nodeWish, useLedger } from './support/job.ts';
 
 const { ledger, redis } = useLedger();
 const key = 'm/d/t';
 
 it('a resumed proof says what it found before it takes the table for live, and leaves no copy of the former file', async () => {
-  const runs = new Runs(redis(), redisKeys('test'), 60_000);
+  const runs = runsIn(redis(), redisKeys('test'), 60_000);
   const wish = nodeWish(key);
   await runs.begin('r', { manifest: 'm', portal: 'p' });
   await runs.phases.startOver('r');

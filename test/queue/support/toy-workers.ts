@@ -18,12 +18,12 @@ import { exclusiveIn } from '../../../src/queue/exclusive.ts';
 import { runGate } from '../../../src/queue/gate.ts';
 import { circuitBreaker, portalPauses } from '../../../src/queue/pause.ts';
 import { portalWatch } from '../../../src/queue/portal-watch.ts';
-import { portalQueue, Queues, runsQueue } from '../../../src/queue/queues.ts';
+import { portalQueue, queuesOn, runsQueue } from '../../../src/queue/queues.ts';
 import type { Handlers } from '../../../src/queue/turn.ts';
 import { queueWorker } from '../../../src/queue/worker.ts';
-import { Ledger } from '../../../src/state/ledger.ts';
+import { ledgerIn } from '../../../src/state/ledger.ts';
 import type { DatasetWork } from '../../../src/state/run-work.ts';
-import { Runs } from '../../../src/state/runs.ts';
+import { runsIn } from '../../../src/state/runs.ts';
 import type { Database } from '../../support/shared-redis.ts';
 
 const facts = { method: 'POST', path: '/api/dataset/node', status: 400 };
@@ -58,7 +58,7 @@ export interface ToyWorkers {
 /** Starts workers on this database; `trick`: `kill-before-adding` or `lose-lock-before-adding`. */
 export const startToyWorkers = async (database: Database['options'], trick?: string): Promise<ToyWorkers> => {
   const redis = new Redis({ ...database, maxRetriesPerRequest: null });
-  const queues = new Queues(redis, { prefix: 'toy', attempts: 4, keepLogs: 100, keepMs: 60_000 });
+  const queues = queuesOn(redis, { prefix: 'toy', attempts: 4, keepLogs: 100, keepMs: 60_000 });
   const pauses = portalPauses(redis, redisKeys('toy'), queues);
   const breaker = circuitBreaker({
     redis,
@@ -68,7 +68,7 @@ export const startToyWorkers = async (database: Database['options'], trick?: str
     log: createLog({ level: 'silent' }),
   });
 
-  const runs = new Runs(redis, redisKeys('toy'), 60_000);
+  const runs = runsIn(redis, redisKeys('toy'), 60_000);
   const advancer = advancerOf(queues, runGate(redis, redisKeys('toy'), queues, runs), runs);
 
   /** With a trick, the run is planned once without adding its jobs. */
@@ -103,7 +103,7 @@ export const startToyWorkers = async (database: Database['options'], trick?: str
   /** The first worker of the job stands still where the key says; whoever gets through to a write is put down. */
   const stopAt = async (job: JobContext<'dataset'>): Promise<void> => {
     const { key } = job.data;
-    const ledger = new Ledger(redis, redisKeys('toy')).forJob(job.writer);
+    const ledger = ledgerIn(redis, redisKeys('toy')).forJob(job.writer);
     const isFirst = (await redis.incr(`toy.stops:${key}`)) === 1;
     const standStill = (where: string): void => {
       if (isFirst && key.endsWith(where)) process.kill(process.pid, 'SIGSTOP');

@@ -5,8 +5,8 @@ import { Redis } from 'ioredis';
 import type { RunRequest } from '../../../src/model/job.ts';
 import { redisKeys } from '../../../src/model/redis-keys.ts';
 import type { Reason } from '../../../src/model/report.ts';
-import { Queues } from '../../../src/queue/queues.ts';
-import { Runs } from '../../../src/state/runs.ts';
+import { queuesOn } from '../../../src/queue/queues.ts';
+import { runsIn } from '../../../src/state/runs.ts';
 import { bundled } from '../../support/bundled.ts';
 import { plainRequest } from '../../support/plain-request.ts';
 import { startNode } from '../../support/run-node.ts';
@@ -23,8 +23,8 @@ type Outcome = { state: 'completed' } | { state: 'failed'; reason: Reason };
 export const openToy = async () => {
   const { options } = claimDatabase();
   const redis = new Redis({ ...options, maxRetriesPerRequest: null });
-  const queues = new Queues(redis, { prefix: 'toy', attempts: 4, keepLogs: 100, keepMs: 60_000 });
-  const runs = new Runs(redis, redisKeys('toy'), 60_000);
+  const queues = queuesOn(redis, { prefix: 'toy', attempts: 4, keepLogs: 100, keepMs: 60_000 });
+  const runs = runsIn(redis, redisKeys('toy'), 60_000);
   const children: ChildProcess[] = [];
   const serving: ToyWorkers[] = [];
   const start = async (...tricks: string[]): Promise<ChildProcess> => {

@@ -6,17 +6,17 @@ import { redisKeys } from '../../../../src/model/redis-keys.ts';
 import type { ItemAction } from '../../../../src/model/report.ts';
 import type { NodeWish } from '../../../../src/pipeline/compare/node.ts';
 import type { HandlerDeps } from '../../../../src/pipeline/handlers/deps.ts';
-import { Item } from '../../../../src/pipeline/handlers/item.ts';
+import { type Item, jobItem } from '../../../../src/pipeline/handlers/item.ts';
 import type { ResourceState } from '../../../../src/pipeline/handlers/resource-file.ts';
 import type { Portal } from '../../../../src/portal-client/client.ts';
-import { Ledger } from '../../../../src/state/ledger.ts';
+import { type Ledger, ledgerIn } from '../../../../src/state/ledger.ts';
 import type { Runs } from '../../../../src/state/runs.ts';
 import { openTestRedis } from '../../../support/redis.ts';
 
 /** A ledger on a database of its own; ends with the test file. */
 export const useLedger = (): { ledger: () => Ledger; redis: () => Redis } => {
   const { redis } = openTestRedis();
-  return { ledger: () => new Ledger(redis, redisKeys('test')), redis: () => redis };
+  return { ledger: () => ledgerIn(redis, redisKeys('test')), redis: () => redis };
 };
 
 /** The work on an item outside any queue, which keeps what is said in it. */
@@ -28,7 +28,7 @@ export const itemOf = (
   const { signal } = new AbortController();
   const [manifest = '', dataset = ''] = key.split('/');
   let lastStep: string | null = null;
-  const item = new Item(
+  const item = jobItem(
     {
       data: { kind: 'dataset', runId: 'run-1', manifest, portal: 'city', key: `${manifest}/${dataset}` },
       attempt: 1,
