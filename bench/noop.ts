@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { loadConfig } from '../src/config/load.ts';
 import { createLog } from '../src/model/log.ts';
 import type { StoredReport } from '../src/model/report.ts';
-import { Runtime } from '../src/service/runtime.ts';
+import { openRuntime } from '../src/service/runtime.ts';
 import { loadManifest, targetOf } from '../src/sources/manifest/load.ts';
 import type { BenchOptions } from './options.ts';
 import { makeWorkload } from './support/workload.ts';
@@ -21,7 +21,7 @@ export const run = async ({ datasets, rounds }: BenchOptions): Promise<void> => 
     stateDir: join(workload.folder, 'state'),
     portal: 'local',
   });
-  const runtime = await Runtime.open({ config, log: createLog({ level: 'error' }), env, role: 'bench' });
+  const runtime = await openRuntime({ config, log: createLog({ level: 'error' }), env, role: 'bench' });
   try {
     await runtime.startWorkers();
     const once = async (): Promise<StoredReport> => {

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { loadConfig } from '../src/config/load.ts';
 import { startPortalServer } from '../src/embedded-portal/portal-server.ts';
 import { createLog } from '../src/model/log.ts';
-import { Runtime } from '../src/service/runtime.ts';
+import { openRuntime } from '../src/service/runtime.ts';
 import { loadManifest, targetOf } from '../src/sources/manifest/load.ts';
 import type { BenchOptions } from './options.ts';
 import { runSluice } from './support/processes.ts';
@@ -81,7 +81,7 @@ const catalogueManifest = async ({ folder }: Workload): Promise<{ manifest: stri
 
 const publish = async (workload: Workload, manifest: string, file: string, env: NodeJS.ProcessEnv): Promise<void> => {
   const config = await loadConfig({ file, cwd: workload.folder, env, stateDir: join(workload.folder, '.sluice') });
-  const runtime = await Runtime.open({ config, log: createLog({ level: 'error' }), env, role: 'bench' });
+  const runtime = await openRuntime({ config, log: createLog({ level: 'error' }), env, role: 'bench' });
   try {
     await runtime.startWorkers();
     const { runId } = await runtime.requestRun(targetOf(await loadManifest(manifest)), 'command');

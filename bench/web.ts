@@ -9,7 +9,7 @@ import { loadConfig } from '../src/config/load.ts';
 import { itemId } from '../src/model/job.ts';
 import { createLog } from '../src/model/log.ts';
 import { countItem, type Report, type ReportItem } from '../src/model/report.ts';
-import { Runtime } from '../src/service/runtime.ts';
+import { openRuntime, type Runtime } from '../src/service/runtime.ts';
 import { webApp } from '../src/web/server.ts';
 import type { BenchOptions } from './options.ts';
 import { writeManyItems } from './support/many-items.ts';
@@ -27,7 +27,7 @@ export const run = async ({ datasets }: BenchOptions): Promise<void> => {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-bench-web-'));
   const { REDIS_URL: _none, ...env } = process.env;
   const config = await loadConfig({ file: undefined, cwd: folder, env, stateDir: 'state' });
-  const runtime = await Runtime.open({ config, log: createLog({ level: 'error' }), env, role: 'start' });
+  const runtime = await openRuntime({ config, log: createLog({ level: 'error' }), env, role: 'start' });
   const app = await webApp(runtime);
   try {
     const keys = await writeManyItems(runtime, { ...target, count, runId });

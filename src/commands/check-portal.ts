@@ -20,7 +20,7 @@ export const probePortal = async (
   const { portalAccess } = await import('../service/portal-access.ts'); // clients and a store, which `init` and `check` start without
   const access = portalAccess(config, log);
   try {
-    const portal = await access.open(name, async () => ({}));
+    const portal = await access.open(name);
     const newAdminPassword = access.supervisor(name)?.server?.newAdminPassword ?? null;
     return { name, url: portal.url, newAdminPassword, ...(await portal.probe(signal)) };
   } finally {

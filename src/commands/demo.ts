@@ -8,7 +8,7 @@ import { UnfinishedError } from '../model/errors.ts';
 import { createLog } from '../model/log.ts';
 import type { ReportItem, StoredReport } from '../model/report.ts';
 import type { Portal } from '../portal-client/client.ts';
-import { Runtime } from '../service/runtime.ts';
+import { openRuntime, type Runtime } from '../service/runtime.ts';
 import { loadManifest } from '../sources/manifest/load.ts';
 import { makeFolder } from '../util/files.ts';
 import { plural } from '../util/plural.ts';
@@ -25,7 +25,7 @@ export const demoCommand = async (options: { keep?: boolean }, io: Io): Promise<
   const { REDIS_URL: _external, ...env } = io.env; // the demo never uses a Redis of others
   const config = await loadConfig({ file: undefined, cwd: folder, env, stateDir: 'state' });
   const log = createLog({ level: 'error', destination: io.stderr, pretty: io.terminal });
-  const runtime = await Runtime.open({ config, log, env, role: 'demo', report: (line) => warn(io, `sluice: ${line}`) });
+  const runtime = await openRuntime({ config, log, env, role: 'demo', report: (line) => warn(io, `sluice: ${line}`) });
   say(io, `sluice demo in ${folder}`);
   try {
     const fine = await play(runtime, folder, io);
@@ -44,7 +44,7 @@ export const demoCommand = async (options: { keep?: boolean }, io: Io): Promise<
 
 const play = async (runtime: Runtime, folder: string, io: Io): Promise<boolean> => {
   await runtime.startWorkers();
-  const portal = await runtime.openPortal('local');
+  const portal = await runtime.portals.open('local');
   say(io, `  Redis: ${runtime.redisHandle.describe}`);
   say(io, `  portal: embedded, with a store of its own in ${folder}`);
 

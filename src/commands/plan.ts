@@ -55,10 +55,10 @@ const showPlan = async (runtime: Runtime, manifest: Manifest, options: PlanOptio
   const { ledger, fetcher } = runtime;
   const signal = io.stop;
   const gathered = await gatherManifestSources(manifest, runtime.sourceTools(signal));
-  const name = runtime.portalOf(manifest);
+  const name = runtime.config.portal ?? manifest.portal;
   const target = { manifest: manifest.name, portal: name };
-  const refreshed = options.refresh ?? isStale(await ledger.refreshedAt(target), runtime.refreshAfterMs(name));
-  const portal = refreshed ? await runtime.openPortal(name) : null;
+  const refreshed = options.refresh ?? isStale(await ledger.refreshedAt(target), runtime.portals.refreshAfterMs(name));
+  const portal = refreshed ? await runtime.portals.open(name) : null;
   const listed = portal ? await listNodes(portal, signal) : null;
   const isDoubted = options.refresh === true;
   const totals = new PlanTotals();

@@ -134,7 +134,7 @@ const reconcileOn = async (
   signal: AbortSignal,
 ): Promise<Reconciled[]> => {
   const target = { manifest: manifest.name, portal: manifest.portal };
-  const portal = await runtime.openPortal(target.portal);
+  const portal = await runtime.portals.open(target.portal);
   const { wishes: list } = await gatherManifestSources(manifest, runtime.sourceTools(signal));
   const unknown = [...(how.find?.mapping.keys() ?? [])].filter((key) => !list.keys.has(key));
   if (unknown.length > 0) {

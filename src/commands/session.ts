@@ -2,8 +2,7 @@
 import type { Config } from '../config/config.ts';
 import { loadConfig } from '../config/load.ts';
 import { createLog, type Log } from '../model/log.ts';
-import type { RuntimeOptions } from '../service/connections.ts';
-import type { Runtime } from '../service/runtime.ts';
+import type { Runtime, RuntimeOptions } from '../service/runtime.ts';
 import { type CommonOptions, exitCodes, type Io, warn } from './io.ts';
 
 export const configOf = (
@@ -30,9 +29,9 @@ export const withRuntime = async <T>(
 ): Promise<T> => {
   const log = own ?? oneOffLog(opening.config, options, io);
   const report = (line: string): void => (own ? own.error(line) : warn(io, `sluice: ${line}`));
-  const { Runtime } = await import('../service/runtime.ts'); // Redis, queues, clients: nothing that `check` or `--help` needs
-  const runtime = await Runtime.open({ ...opening, log, env: io.env, ...(own ? {} : { report }) });
-  io.writing.add(() => runtime.isWriting);
+  const { openRuntime } = await import('../service/runtime.ts'); // Redis, queues, clients: nothing that `check` or `--help` needs
+  const runtime = await openRuntime({ ...opening, log, env: io.env, ...(own ? {} : { report }) });
+  io.writing.add(runtime.isWriting);
   const force = (): void => void runtime.close(true).catch(() => undefined); // the process ends next
   io.force.addEventListener('abort', force, { once: true });
   const endWatch = watchRedis(runtime, io.stop, report);

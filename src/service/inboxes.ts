@@ -1,4 +1,5 @@
 // The watched folders of the service: each batch of claimed files requests a run; a one-off run scans its folder once.
+import { randomUUID } from 'node:crypto';
 import { access, constants } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
@@ -139,7 +140,13 @@ const inboxOf = async (
   onClaimed: (claims: Claim[]) => Promise<void>,
 ): Promise<Inbox> => {
   const { config, log } = runtime;
-  return openInbox({ manifest, settings: config.inbox, spoolId: await runtime.spoolId(), onClaimed, log });
+  return openInbox({ manifest, settings: config.inbox, spoolId: await spoolIdIn(runtime), onClaimed, log });
+};
+
+/** The id that pairs spool folders with this Redis, made at first use. */
+const spoolIdIn = async ({ redis, keys }: Runtime): Promise<string> => {
+  await redis.setnx(keys.spoolId, randomUUID());
+  return (await redis.get(keys.spoolId)) ?? '';
 };
 
 export const isUsable = (folder: string): Promise<boolean> =>

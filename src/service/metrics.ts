@@ -34,7 +34,7 @@ export const metricsOf = (runtime: Runtime, overview: Overview) => {
   const name = 'sluice_request_duration_seconds';
   const labelNames = ['portal', 'kind'] as const;
   const requests = new Histogram({ name, help, labelNames, buckets, registers });
-  runtime.onRequest = (portal, kind, ms) => requests.observe({ portal, kind }, ms / 1000);
+  runtime.observeRequests((portal, kind, ms) => requests.observe({ portal, kind }, ms / 1000));
   const text = async (): Promise<string> => {
     for (const [name, samples] of Object.entries(await samplesOf(runtime, overview))) {
       const gauge = registry.getSingleMetric(name) as Gauge; // made above

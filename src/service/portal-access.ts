@@ -4,9 +4,13 @@ import { portalNamed } from '../config/load.ts';
 import type { PortalServerOptions } from '../embedded-portal/portal-server.ts';
 import type { PortalSupervisor } from '../embedded-portal/supervisor.ts';
 import type { Log } from '../model/log.ts';
-import { Portal, type PortalHooks } from '../portal-client/client.ts';
+import { Portal, type PortalHooks, type RequestKind, traitsSchema } from '../portal-client/client.ts';
 import type { PortalSettings } from '../portal-client/settings.ts';
+import type { PortalLimits } from '../queue/heartbeat.ts';
+import { paceIn } from '../queue/rate-limit.ts';
+import { smallHash, storedAs } from '../state/redis/fields.ts';
 import { defined } from '../util/json.ts';
+import type { Connections } from './connections.ts';
 
 /** The embedded portal is loaded only where one is served: a worker for remote portals stays small. */
 const loadSupervisor = () => import('../embedded-portal/supervisor.ts');
@@ -34,12 +38,18 @@ export const embeddedPortal = async (
   return { login: { username: name, password: secret }, options };
 };
 
-type Hooks = (url: string) => Promise<Partial<PortalHooks>>;
+const dayMs = 24 * 3600 * 1000;
 
 type Reached = Pick<PortalSettings, 'username' | 'password' | 'url'>;
 
-/** Opens the portals of a configuration, each once; needs no queue. */
-export const portalAccess = (config: Config, log: Log) => {
+export type PortalAccess = ReturnType<typeof portalAccess>;
+
+/** Opens the portals of a configuration, each once; without `hooksOf` it needs no queue. */
+export const portalAccess = (
+  config: Config,
+  log: Log,
+  hooksOf: (name: string, url: string) => Promise<Partial<PortalHooks>> = async () => ({}),
+) => {
   const portals = new Map<string, Portal>();
   const opening = new Map<string, Promise<Portal>>();
   const supervisors = new Map<string, PortalSupervisor>();
@@ -60,13 +70,13 @@ export const portalAccess = (config: Config, log: Log) => {
     return { ...login, url: supervisor.url };
   };
 
-  const openAs = async (key: string, name: string, { hooks, isAnonymous }: { hooks: Hooks; isAnonymous: boolean }) => {
+  const openAs = async (key: string, name: string, isAnonymous: boolean): Promise<Portal> => {
     const portal = configOf(name);
     const reached = await reach(portal);
     const settings = clientSettings(portal, config.http, reached);
     const client = Portal.open(
       { ...settings, isAnonymous: isAnonymous || (settings.username === '' && settings.token === null) },
-      { log: log.child({ portal: name }), ...(await hooks(reached.url)) },
+      { log: log.child({ portal: name }), ...(await hooksOf(name, reached.url)) },
     );
     portals.set(key, client);
     return client;
@@ -76,15 +86,18 @@ export const portalAccess = (config: Config, log: Log) => {
     config: configOf,
 
     /** The client of a portal, or an anonymous one; an embedded portal is served first, here or by the process that already does. */
-    open: (name: string, hooks: Hooks, { isAnonymous = false } = {}): Promise<Portal> => {
+    open: (name: string, { isAnonymous = false } = {}): Promise<Portal> => {
       const key = isAnonymous ? `${name} without a login` : name;
-      const opened = opening.get(key) ?? openAs(key, name, { hooks, isAnonymous });
+      const opened = opening.get(key) ?? openAs(key, name, isAnonymous);
       opening.set(key, opened);
       opened.catch(() => opening.delete(key));
       return opened;
     },
 
     opened: (name: string): Portal | null => portals.get(name) ?? null,
+
+    /** How old the last comparison with a portal's own listing may be; null for our own, which reports changes itself. */
+    refreshAfterMs: (name: string): number | null => (configOf(name).kind === 'remote' ? dayMs : null),
 
     /** The supervisor of an embedded portal that was opened by this process, or null. */
     supervisor: (name: string): PortalSupervisor | null => supervisors.get(name) ?? null,
@@ -119,6 +132,39 @@ export const portalAccess = (config: Config, log: Log) => {
     },
   };
 };
+
+export type OnRequest = (portal: string, kind: RequestKind, ms: number, status: number | null) => void;
+
+interface HookParts extends Pick<Connections, 'log' | 'redis' | 'keys'> {
+  /** Those in force for a portal. */
+  limits: (portal: string) => PortalLimits;
+  isPatient: () => boolean;
+  onRequest: OnRequest;
+}
+
+/** What the clients of a portal share through Redis: its pace, and what was learned of it. */
+export const portalHooks =
+  ({ log, redis, keys, limits, isPatient, onRequest }: HookParts) =>
+  async (name: string, url: string): Promise<Partial<PortalHooks>> => {
+    const pace = paceIn(redis, keys.bucket(name), () => limits(name).requestsPerSecond);
+    const facts = keys.portal(name);
+    const field = `traits ${url}`;
+    return {
+      takeToken: (signal) => pace.take(signal),
+      traits: storedAs(traitsSchema, await redis.hget(facts, field)) ?? {},
+      onTraits: (traits) => {
+        redis
+          .hset(facts, field, JSON.stringify(traits))
+          .catch((err: unknown) => log.debug({ err }, 'facts learned about the portal could not be stored'));
+      },
+      terms: smallHash(redis, keys.terms(name, url)),
+      isPatient,
+      onRequest: (kind, ms, status) => {
+        pace.answered(kind === 'read', ms, status).catch(() => undefined); // without Redis, nothing is sent either
+        onRequest(name, kind, ms, status);
+      },
+    };
+  };
 
 /** How the client of a portal is opened, whoever it acts for. */
 const clientSettings = (portal: PortalConfig, http: Config['http'], reached: Reached) => {

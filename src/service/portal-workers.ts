@@ -10,7 +10,7 @@ import { runHandler } from '../pipeline/handlers/run.ts';
 import { triggerHandler } from '../pipeline/handlers/trigger.ts';
 import { stopWatch } from '../queue/cancel.ts';
 import { exclusiveIn } from '../queue/exclusive.ts';
-import { type AgreedLimits, type PortalSilence, workerHeartbeat } from '../queue/heartbeat.ts';
+import { type AgreedLimits, type PortalLimits, type PortalSilence, workerHeartbeat } from '../queue/heartbeat.ts';
 import { circuitBreaker } from '../queue/pause.ts';
 import { portalWatch } from '../queue/portal-watch.ts';
 import { portalQueue, runsQueue } from '../queue/queues.ts';
@@ -19,36 +19,45 @@ import { holdTrigger } from '../queue/schedules.ts';
 import type { Handlers } from '../queue/turn.ts';
 import { queueWorker } from '../queue/worker.ts';
 import { keptFiles } from '../sources/drop/kept.ts';
-import type { Connections, Workers } from './connections.ts';
+import type { Connections } from './connections.ts';
+import type { PortalAccess } from './portal-access.ts';
 import type { RunNotices } from './run-notices.ts';
 import { gatherSources, leaveDrops, settleDrops } from './sources.ts';
 
 /** Triggers and runs that a process plans and closes at once. */
 const runConcurrency = 4;
 
-/** Begins to work jobs of the given portals; when that fails, everything it has opened is closed. */
-export const startPortalWorkers = async (
-  opened: Connections,
-  portals: string[],
-  runNotices: RunNotices,
-): Promise<Workers> => {
-  const { config, log, redis, keys, queues, pauses, notices, notifier, advancer, role } = opened;
-  const limits = Object.fromEntries(portals.map((name) => [name, opened.limits(name)]));
-  const silence = (name: string): PortalSilence | null => opened.portals.opened(name)?.silence() ?? null;
+interface WorkerParts extends Connections {
+  portals: PortalAccess;
+  runNotices: RunNotices;
+}
+
+export type Workers = Awaited<ReturnType<typeof startPortalWorkers>>;
+
+/** Begins to work jobs of the named portals; when that fails, everything it has opened is closed. */
+export const startPortalWorkers = async (parts: WorkerParts, names: string[]) => {
+  const { config, log, redis, keys, queues, pauses, notices, notifier, advancer, role, portals } = parts;
+  const limitsOf = ({ concurrency, requestsPerSecond }: PortalLimits): PortalLimits => ({
+    concurrency,
+    requestsPerSecond,
+  });
+  const limits = Object.fromEntries(names.map((name) => [name, limitsOf(portals.config(name))]));
+  const silence = (name: string): PortalSilence | null => portals.opened(name)?.silence() ?? null;
   const settings = { ...config.breaker, longestRequestedMs: config.retry.maxBackoffMs };
   const breaker = circuitBreaker({ redis, keys, pauses, settings, log });
   const heartbeat = workerHeartbeat(redis, keys, { role, limits, silence }, log);
   const watch = portalWatch({
     pauses,
     breaker,
-    portals,
+    portals: names,
     log,
-    probe: async (name, signal) => (await opened.openPortal(name)).nodes.ping(signal),
+    probe: async (name, signal) => (await portals.open(name)).nodes.ping(signal),
     report: (name, state) => notifier.portalState(name, state),
   });
-  const sweep = runSweep({ ...opened, portals, stuckMs: config.jobs.stuckMs });
+  const sweep = runSweep({ ...parts, portals: names, stuckMs: config.jobs.stuckMs });
   const shared = {
-    handlers: handlersOf(opened, runNotices),
+    // Before our first heartbeat, others do not know of us.
+    handlers: handlersOf(parts, async (name) => !hasBegun || (await heartbeat.limitsNow(name)).isShared),
     queues,
     pauses,
     breaker,
@@ -56,16 +65,18 @@ export const startPortalWorkers = async (
     heartbeat,
     exclusive: exclusiveIn(redis, keys.exclusive),
     stops: stopWatch(redis, keys, pauses),
-    isOfOthers: async (name: string) => !Object.hasOwn(config.portals, name) && (await opened.hasWorkers([name])),
+    isOfOthers: async (name: string) => !Object.hasOwn(config.portals, name) && (await parts.hasWorkers([name])),
     logKey: keys.log,
     ended: (runId: string) => advancer.advance(runId),
     retry: config.retry,
     ...config.jobs,
   };
   const worker = (queue: string, concurrency: number) => queueWorker({ ...shared, queue, concurrency });
-  const workerOf = (name: string) => worker(portalQueue(name), jobsAtOnce({ ...opened.limits(name), isShared: false }));
-  const ofPortal = new Map(portals.map((name) => [name, workerOf(name)]));
+  const workerOf = (name: string) =>
+    worker(portalQueue(name), jobsAtOnce({ ...portals.config(name), isShared: false }));
+  const ofPortal = new Map(names.map((name) => [name, workerOf(name)]));
   const workers = [worker(runsQueue, runConcurrency), ...ofPortal.values()];
+  let hasBegun = false;
   const stop = async (kill: boolean): Promise<void> => {
     sweep.stop();
     await Promise.all(workers.map((each) => each.stop(kill)));
@@ -84,14 +95,16 @@ export const startPortalWorkers = async (
     await notices.work((data, signal) => notifier.deliver(data, signal));
     await watch.start();
     await sweep.start();
+    hasBegun = true;
   } catch (error) {
     await stop(true);
     throw error;
   }
   return {
-    isWriting: () => workers.some((each) => each.isWriting()),
-    limits: (portal) => heartbeat.limits(portal),
-    isShared: async (portal) => (await heartbeat.limitsNow(portal)).isShared,
+    isWriting: (): boolean => workers.some((each) => each.isWriting()),
+    /** Limits in force for a portal: the lowest of all live workers. */
+    limits: (portal: string): PortalLimits => heartbeat.limits(portal),
+    /** Takes no more jobs; those in a write finish it, the others go back to the queue. `kill` ends at once. */
     stop,
   };
 };
@@ -108,10 +121,10 @@ const jobsAtOnce = ({ concurrency, requestsPerSecond, isShared }: Omit<AgreedLim
 };
 
 /** The handlers of all kinds of job, each with what it works with. */
-const handlersOf = (parts: Connections, notices: RunNotices): Handlers => {
-  const { config, redis, keys, plans, deadlines, queues } = parts;
-  const items = itemDeps(parts);
-  const exported = { ...items, publicPortal: (name: string) => parts.openPortal(name, { isAnonymous: true }) };
+const handlersOf = (parts: WorkerParts, isShared: HandlerDeps['isShared']): Handlers => {
+  const { config, redis, keys, plans, deadlines, queues, portals, runNotices: notices } = parts;
+  const items = itemDeps(parts, isShared);
+  const exported = { ...items, publicPortal: (name: string) => portals.open(name, { isAnonymous: true }) };
   return {
     trigger: triggerHandler({
       requestRun: (request) => parts.gate.request(request),
@@ -144,7 +157,7 @@ const handlersOf = (parts: Connections, notices: RunNotices): Handlers => {
   };
 };
 
-const itemDeps = (parts: Connections): HandlerDeps => {
+const itemDeps = (parts: WorkerParts, isShared: HandlerDeps['isShared']): HandlerDeps => {
   const { config, portals, ledger, runs, fetcher, fetched } = parts;
   return {
     ledger,
@@ -155,7 +168,7 @@ const itemDeps = (parts: Connections): HandlerDeps => {
     settings: {
       importTimeoutMs: (name) => portals.config(name).importTimeoutMs,
       importsTogether: (name) => portals.config(name).imports === 'parallel',
-      refreshAfterMs: (name) => parts.refreshAfterMs(name),
+      refreshAfterMs: portals.refreshAfterMs,
       ...config.limits,
       preparedDir: join(config.stateDir, 'prepared'),
       rejectsDir: join(config.stateDir, 'rejects'),
@@ -166,6 +179,6 @@ const itemDeps = (parts: Connections): HandlerDeps => {
       if (portal) return portal;
       throw new UsageError(`portal "${name}" is not open in this worker`, { hint: 'name it in config/' });
     },
-    isShared: (name) => parts.isShared(name),
+    isShared,
   };
 };

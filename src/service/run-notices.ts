@@ -16,8 +16,10 @@ import type { Connections } from './connections.ts';
 
 export type RunNotices = ReturnType<typeof runNoticesOf>;
 
-export const runNoticesOf = (parts: Connections) => {
-  const { redis, keys, deadlines, notifier, fetcher, config, log } = parts;
+export const runNoticesOf = (
+  { redis, keys, deadlines, notifier, fetcher, config, log }: Connections,
+  onRunClosed: (report: StoredReport) => void,
+) => {
   const heartbeats = heartbeatsOf(log);
   const { write } = plainWriter(redis);
   const post: Post = (url, posting) => fetcher.post(url, posting);
@@ -54,7 +56,7 @@ export const runNoticesOf = (parts: Connections) => {
         return { notify: manifest?.notify ?? { email: null, webhook: null }, isWhole };
       };
       try {
-        parts.onRunClosed(report);
+        onRunClosed(report);
         await deadlines.happened(newsIn(report), Date.now());
         if (isOfWhole(request)) await wholeClosed(report, request);
         await notifier.runClosed(report, facts);

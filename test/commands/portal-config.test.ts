@@ -225,7 +225,7 @@ describe('publicUrl', () => {
     const access = portalAccess(config, createLog({ level: 'silent' }));
     running.push(() => access.close());
     // The store is served by the command: the client finds that process and logs in as sluice's own account.
-    const portal = await access.open('local', async () => ({}));
+    const portal = await access.open('local');
     const { signal } = new AbortController();
     expect(await portal.session.identity(signal)).toMatchObject({ name: 'sluice' });
     const node = { type: 'dataset', title: 'x', status: 1, uuid: crypto.randomUUID(), log: '', fields: {} } as const;

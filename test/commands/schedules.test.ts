@@ -6,7 +6,7 @@ import { NotFoundError } from '../../src/model/errors.ts';
 import { createLog } from '../../src/model/log.ts';
 import { nextDue, type Schedule } from '../../src/model/schedule-times.ts';
 import { holdTrigger, syncSchedules } from '../../src/queue/schedules.ts';
-import { Runtime } from '../../src/service/runtime.ts';
+import { openRuntime } from '../../src/service/runtime.ts';
 import { type CommandPlace, commandPlace } from '../support/command-place.ts';
 import { plainRequest } from '../support/plain-request.ts';
 
@@ -85,7 +85,7 @@ describe('the next run in the list', () => {
     const place = makePlace();
     const config = await configOf(place.options, place.io().io);
     const log = createLog({ level: 'silent' });
-    const runtime = await Runtime.open({ config, log, env: place.io().io.env, role: 'test' });
+    const runtime = await openRuntime({ config, log, env: place.io().io.env, role: 'test' });
     const schedule = { cron: '30 2 * * *', timezone: 'UTC', jitterMs: 0, window: null, catchUp: 'once' } as const;
     const manifest = (catchUp: string): string =>
       place.write(

@@ -28,7 +28,6 @@ it('give signs of life of each folder, also while what is known of another hangs
   const inbox = { settleMs: 50, rescanMs: 60_000, poll: false, archiveKeep: 1 };
   const runtime: unknown = {
     ...{ redis, keys, deadlines, gate, log: silentLog, config: { inbox, watch: { everyMs: 60_000 } } },
-    spoolId: async () => 'redis-1',
     requestRun: async () => ({ runId: 'r' }),
   };
   const inboxes = inboxesOf(runtime as Runtime);

@@ -6,7 +6,7 @@ import { itemId, type RunRequest } from '../../src/model/job.ts';
 import { createLog } from '../../src/model/log.ts';
 import { targetName } from '../../src/model/redis-keys.ts';
 import { reportItem } from '../../src/model/report.ts';
-import { Runtime } from '../../src/service/runtime.ts';
+import { openRuntime } from '../../src/service/runtime.ts';
 import { commandPlace } from '../support/command-place.ts';
 import { plainRequest } from '../support/plain-request.ts';
 import { waitUntil } from '../support/wait-until.ts';
@@ -23,7 +23,7 @@ const open = async () => {
   const manifestPath = place.manifest('m', { one: 'a,b\n1,2\n' });
   const { io } = place.io();
   const config = await configOf(place.options, io);
-  const runtime = await Runtime.open({ config, log: createLog({ level: 'silent' }), env: io.env, role: 'worker' });
+  const runtime = await openRuntime({ config, log: createLog({ level: 'silent' }), env: io.env, role: 'worker' });
   closers.push(() => runtime.close());
   const request: RunRequest = { ...target, manifestPath, why: 'command', only: null, ...plainRequest };
   return { place, runtime, request };

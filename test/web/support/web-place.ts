@@ -3,7 +3,7 @@ import { chmodSync } from 'node:fs';
 import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify';
 import { configOf } from '../../../src/commands/session.ts';
 import { createLog } from '../../../src/model/log.ts';
-import { Runtime } from '../../../src/service/runtime.ts';
+import { openRuntime, type Runtime } from '../../../src/service/runtime.ts';
 import { webApp } from '../../../src/web/server.ts';
 import { type CommandPlace, commandPlace } from '../../support/command-place.ts';
 import { startTestRedis } from '../../support/redis.ts';
@@ -30,7 +30,7 @@ export const openWebPlace = async (
   for (const [name, text] of Object.entries(files)) chmodSync(place.write(name, text), 0o600);
   const { io } = place.io({ env });
   const resolved = await configOf(place.options, io);
-  const runtime = await Runtime.open({
+  const runtime = await openRuntime({
     config: resolved,
     log: createLog({ level: 'silent' }),
     env: io.env,
