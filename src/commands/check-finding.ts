@@ -34,7 +34,6 @@ export interface FileFinding {
   file: string;
   kind: 'table' | 'manifest' | 'config' | 'catalogue' | 'package' | 'other';
   ok: boolean;
-  /** The name of a manifest that could be read. */
   manifest?: string;
   summary: string | null;
   table: TableReport | null;
@@ -70,7 +69,6 @@ export const faultsOfTable = ({ findings }: Inspection, file: string): Fault[] =
 
 const separators: Record<string, string> = { ',': 'commas', ';': 'semicolons', '\t': 'tabs', '|': 'vertical bars' };
 
-/** A verdict in the words of `--fix`. */
 const verdictText = (verdict: Inspection['verdict']): string => (verdict === 'mendable' ? 'fixable' : verdict);
 
 export const summaryOfTable = ({ verdict, rows, columns, delimiter, encoding, findings }: Inspection): string => {

@@ -50,7 +50,6 @@ const wordsOf = (command: Command) => {
   };
 };
 
-/** Its options, and those of all commands below it. */
 const optionsWithin = ({ options, commands }: Command): Option[] => [...options, ...commands.flatMap(optionsWithin)];
 
 /** In single quotes of any of the shells. */

@@ -40,7 +40,6 @@ export const sampleFiles = async (portal: ChosenPortal): Promise<NewFile[]> => [
 export const schemaFiles = (): Promise<NewFile[]> =>
   Promise.all(['config/config.schema.json', 'config/manifest.schema.json'].map((path) => ownFile(path)));
 
-/** A file that comes with sluice. */
 const ownFile = async (path: string, from = path): Promise<NewFile> => ({
   path,
   text: await readFile(new URL(`../../${from}`, import.meta.url), 'utf8'),

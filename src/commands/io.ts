@@ -97,7 +97,6 @@ export const unwritable = (folder: string, cause: unknown, usage: string): Usage
     cause,
   });
 
-/** Resolves when the command is to stop. */
 export const stopped = async ({ stop }: Io): Promise<void> => {
   if (!stop.aborted) await once(stop, 'abort');
 };

@@ -14,7 +14,6 @@ export const confirm = async (what: string, io: Io): Promise<void> => {
   if (!/^y(es)?$/i.test(answer)) throw new InterruptedError('not confirmed; nothing was changed');
 };
 
-/** Prompts on the terminal until it is disposed of. */
 export const openPrompt = (io: Io) => {
   let isHidden = false;
   const output = new Writable({

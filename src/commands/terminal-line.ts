@@ -69,7 +69,6 @@ const cellsOfGrapheme = (grapheme: string): number => {
 export const cellsOf = (text: string): number =>
   Iterator.from(graphemes.segment(text)).reduce((cells, { segment }) => cells + cellsOfGrapheme(segment), 0);
 
-/** The text, cut to so many columns with an ellipsis. */
 export const cutToCells = (text: string, most: number): string => {
   if (cellsOf(text) <= most) return text;
   let cut = '';

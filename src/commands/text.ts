@@ -11,7 +11,6 @@ export const lines = (...given: Lines[]): string[] =>
 export const shellWord = (path: string): string =>
   /^[\p{L}\p{N}_./-]+$/u.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
 
-/** What to do, below what is wrong. */
 export const hintLine = (hint: string | null | undefined, indent = '  '): Lines =>
   hint ? `${indent}-> ${hint}` : null;
 

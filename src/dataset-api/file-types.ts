@@ -49,7 +49,6 @@ const programs = /\.(?:php|aspx?|jsp|do|cgi|action|ashx)$/i;
 /** True for a name whose extension tells the type of the file: `budget.csv`, but neither `download` nor `export.php`. */
 export const showsType = (name: string): boolean => ending.test(name) && !programs.test(name);
 
-/** First bytes of a file that tell its kind. */
 export const kindBytes = 16 * 1024;
 
 const zip = 'PK\u0003\u0004';

@@ -161,7 +161,6 @@ const begins = (address: string, begin: string): boolean =>
 /** As the status endpoint gives them (spec 2.7). */
 export type DatastoreNumbers = Record<'storage' | 'data_import', number>;
 
-/** What a datastore is doing, in words. */
 export type DatastoreState = 'none' | 'ready' | 'running' | 'paused' | 'imported' | 'failed' | 'unknown';
 
 /** By `data_import`, where there is storage; 2 is of older portals and the `spec` profile. */

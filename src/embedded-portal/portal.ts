@@ -38,7 +38,6 @@ export interface DatastoreParts extends DatastoreOptions {
   site: Site;
 }
 
-/** What a portal's options say to each request. */
 export interface PortalSettings {
   /** Address under which clients reach the portal, when a proxy stands before it; on https cookies are `Secure`. */
   publicUrl?: string;
@@ -74,7 +73,6 @@ export const defaultLimits = {
 
 export type PortalLimits = typeof defaultLimits;
 
-/** The running portal, as every request sees it. */
 export interface Portal extends PortalSettings {
   store: Store;
   datastore: PortalDatastore;
@@ -179,7 +177,6 @@ export interface Wire {
   finish: (call: Call, answer: Answer) => Answer;
 }
 
-/** How uploaded files are known and shown. */
 export interface Uploads {
   /** The name of a file that was sent as `name`; null where it may not be attached. */
   nameOf: (name: string) => string | null;

@@ -16,7 +16,6 @@ export const parentKey = (key: string): string => key.slice(0, key.lastIndexOf('
 /** True for a key below `parent`, which is that of a dataset or the name of a manifest. */
 export const isBelow = (key: string, parent: string): boolean => key.startsWith(`${parent}/`);
 
-/** True for a key that is `whole`, or below it. */
 export const isWithin = (key: string, whole: string): boolean => key === whole || isBelow(key, whole);
 
 /** Ids of the dataset and of the resource that a key names; empty where it names none. */

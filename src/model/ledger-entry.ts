@@ -180,7 +180,6 @@ export const sentNodeSchema = z.object({
 
 export type SentNode = z.infer<typeof sentNodeSchema>;
 
-/** An entry for a key of which nothing is known yet. */
 export const newEntry = (of: z.input<typeof ledgerEntrySchema>): LedgerEntry => ledgerEntrySchema.parse(of);
 
 type Warned = Pick<LedgerEntry, 'notHeld' | 'rows' | 'rowsDropped' | 'refused' | 'doubts'>;

@@ -173,7 +173,6 @@ export const causesSchema = z.array(
   }),
 );
 
-/** Items that failed for the same cause. */
 export type Cause = z.infer<typeof causesSchema>[number];
 
 /** Groups items with a reason by its code, the largest group first, each with its first `shown` items. */

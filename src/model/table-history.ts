@@ -37,7 +37,6 @@ export const rowChangesSchema = rowCountsSchema.extend({
 /** See {@link rowChangesSchema}; examples hold contents of rows: for people, never for logs. */
 export type RowChanges = z.infer<typeof rowChangesSchema>;
 
-/** How many rows of each kind are shown. */
 export const mostExamples = 20;
 
 /** What is shown of rows: longer values, and more columns, are cut. */

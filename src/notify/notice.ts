@@ -34,7 +34,6 @@ const noticeItemSchema = z.object({
   hint: z.string().exactOptional(),
   line: z.number().int().optional(),
   column: z.number().int().optional(),
-  /** What would change in a held table. */
   rows: rowCountsSchema.exactOptional(),
 });
 

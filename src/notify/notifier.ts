@@ -31,7 +31,6 @@ interface NotifierParts {
 
 export interface ManifestFacts {
   notify: ManifestNotify;
-  /** True when the report covers the whole target. */
   isWhole: boolean;
 }
 

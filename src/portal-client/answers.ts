@@ -123,7 +123,6 @@ const ofNetwork = {
   ...of('network', 'wait'),
   hint: 'check the address (`url`, `--portal`), that the portal runs there, and the network; sluice retries',
 };
-/** A request that never reached the portal. */
 const unsent = { ...ofNetwork, isUndone: true } as const;
 
 const table = {

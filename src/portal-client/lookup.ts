@@ -14,7 +14,6 @@ import type { Suggestions } from './suggestions.ts';
 /** How long the first call of a batch waits for others, and how long an answer that came along may be used, milliseconds. */
 const [gatherMs, recentMs] = [5, 10_000];
 
-/** Most uuids that are known to be looked up soon. */
 const mostExpected = 10_000;
 
 type List = (query: ListQuery, signal: AbortSignal) => Promise<NodeRow[]>;

@@ -214,7 +214,6 @@ interface ReadList extends WholeList {
   /** Place of the last row that was read, from 0; -1 before the first. */
   last: number;
   highest: number;
-  /** Most rows of a page. */
   most: number;
   /** How often rows before the next page were removed. */
   gaps: number;

@@ -53,7 +53,6 @@ export interface TermStore {
   write(terms: Readonly<Record<string, string>>): Promise<void>;
 }
 
-/** What a person stated about the terms of a portal. */
 export interface StatedTerms {
   vocabularies: Partial<Record<Vocabulary, string>>;
   /** Term ids by name. */

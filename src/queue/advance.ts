@@ -93,7 +93,6 @@ export const advancerOf = (queues: Queues, gate: RunGate, runs: Runs) => {
     return ids.filter((_, index) => removed[index] === 0);
   };
 
-  /** Adds jobs until the window is full. */
   const add = async (runId: string, request: RunRequest): Promise<void> => {
     const { inQueue } = await phases.stand(runId);
     const open = await phases.open(runId, await phases.added(runId), Math.max(0, mostOpen - inQueue));

@@ -33,7 +33,6 @@ import { isSuspect, poisonOf, waitsAlone, withKill } from './retry.ts';
 
 export type Handlers = { [K in JobKind]: Handler<K> };
 
-/** What all turns of a worker share. */
 export interface TurnParts {
   queue: string;
   queues: Queues;

@@ -24,7 +24,6 @@ export interface RedisOptions extends Omit<SupervisorOptions, 'folder'> {
   stateDir: string;
 }
 
-/** A start is mentioned after so many milliseconds. */
 const noticeableMs = 1_000;
 
 export interface RedisHandle {

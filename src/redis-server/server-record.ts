@@ -33,7 +33,6 @@ export const markProcess = (pid: number): ProcessMark | null => {
   }
 };
 
-/** True while exactly that process runs. */
 export const isRunning = (mark: ProcessMark): boolean => markProcess(mark.pid)?.startedAt === mark.startedAt;
 
 const pidFileSchema = z.object({

@@ -201,7 +201,6 @@ export const cancelRun = async (
   return { run, state: 'ending' };
 };
 
-/** Closes a run that waits for another one. */
 const closeUnbegun = async (runtime: Runtime, run: RequestedRun, request: RunRequest): Promise<void> => {
   const { runs, gate } = runtime;
   const startedAt = new Date(await runs.begin(run.runId, run)).toISOString();

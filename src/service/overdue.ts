@@ -130,7 +130,6 @@ const runWords = (run: LastRun | null, since: string): string => {
   return `run ${run.runId} ended at ${run.endedAt} with ${run.reason ?? faults.join(', ')}`;
 };
 
-/** Why a schedule has not fired, and what to do. */
 const notFired: Record<Awaited<ReturnType<typeof whyNotFired>> | 'idle', Words> = {
   gone: {
     why: 'it is no longer in Redis',

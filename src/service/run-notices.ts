@@ -75,6 +75,5 @@ export const runNoticesOf = (
   };
 };
 
-/** True for a run of everything in its target. */
 const isOfWhole = ({ only, remove, decision }: RunRequest): boolean =>
   only === null && remove === null && decision === undefined;

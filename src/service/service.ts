@@ -63,7 +63,6 @@ export const serviceOf = (runtime: Runtime, extra: string[]) => {
   };
 
   return {
-    /** Served targets, whether they were ever run or not. */
     targets: (): readonly KnownTarget[] => targets,
 
     /** Starts everything and returns the manifests it serves. */

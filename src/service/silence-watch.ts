@@ -54,7 +54,6 @@ export const silenceWatch = (parts: SilenceWatchParts) => {
     }
   };
 
-  /** Gives a sign of life and looks once. */
   const look = async (): Promise<void> => {
     await deadlines.renew([{ member: self, at: now() + config.watch.everyMs }]);
     const at = now();

@@ -44,7 +44,6 @@ const withOwn = (known: readonly KnownInbox[], of: Wanted): readonly KnownInbox[
   return [{ ...unwatched, manifest, folder: spooled.folders.inbox }];
 };
 
-/** Why a file waits that has not been taken. */
 const waitOf = ({ manifest, settleMs }: KnownInbox) => {
   const settles = `not live yet: waiting until the file is complete: unchanged for ${durationWords(settleMs ?? 0)}`;
   const waits = `not live yet: waits in the inbox of ${manifest}, which nobody watches\n-> \`sluice start\` takes it, or \`sluice run-now ${manifest}\` now`;

@@ -71,7 +71,6 @@ export const keepBytes = async (
   }
 };
 
-/** Removes the files of a body that were not taken. */
 export const discard = async (files: UploadedFile[]): Promise<void> => {
   await Promise.all(files.map(({ path }) => (path === null ? null : rm(path, { force: true }))));
 };

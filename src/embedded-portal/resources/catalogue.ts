@@ -187,7 +187,6 @@ const packageResource = (call: Call, node: StoredNode): Record<string, unknown> 
   };
 };
 
-/** A dataset as CKAN shows it. */
 const packageOf = (call: Call, node: StoredNode): Record<string, unknown> => ({
   ...filled({
     id: node.uuid,
@@ -227,7 +226,6 @@ const distributionOf = (call: Call, node: StoredNode): Record<string, unknown> =
   return filled({ '@type': 'dcat:Distribution', ...place, description, title: node.title });
 };
 
-/** A dataset as an entry of `data.json`. */
 const entryOf = (call: Call, node: StoredNode): Record<string, unknown> => {
   // Deployed portals list them by name.
   const tags = termsOf(call.portal, node, 'field_tags')

@@ -20,7 +20,6 @@ export const nodeColumns =
     ' ',
   ) as NodeColumn[]; // as written
 
-/** A node with its current revision. */
 export interface StoredNode extends NodeRow {
   /** Public path without the leading slash, such as `dataset/city-budget`, or null. */
   alias: string | null;
@@ -40,11 +39,9 @@ export interface ListedRow {
   plain: string | null;
 }
 
-/** A published dataset in the list of them. */
 export interface DatasetRow extends ListedRow {
   /** Unix seconds. */
   changed: number;
-  /** How many published resources it has. */
   resources: number;
   /** The published groups that it belongs to, else its author. */
   publisher: string | null;

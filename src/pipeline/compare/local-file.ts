@@ -33,7 +33,6 @@ export interface SentFile {
   made?: Prepared;
 }
 
-/** The file that a recipe makes of a source. */
 export type PreparedFile = SentFile & Required<Pick<SentFile, 'made'>>;
 
 /** The table that was made of a source; null where that is sent unchanged. */
@@ -97,7 +96,6 @@ export const fetchedFileOf = async (
   };
 };
 
-/** The table that a portal makes of a file. */
 export interface TableShape {
   rows: number;
   /** As {@link countedColumns} counts; null where they are not known. */

@@ -135,7 +135,6 @@ const isByTid = (value: unknown): boolean => {
   return items.length > 0 && items.every(({ tid }) => /^\d+$/.test(String(tid)));
 };
 
-/** Why an edited item is held. */
 export const driftHeld = (portal: Portal, node: PortalNode, fields: string[]): DriftError =>
   new DriftError(
     `${portal.name}: node ${node.nid} ("${node.title}") was edited on the portal ${editOf(node)} (revision ${node.vid}): ${fields.join(', ')}`,

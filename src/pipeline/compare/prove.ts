@@ -22,7 +22,6 @@ import {
   unexpectedFields,
 } from './node.ts';
 
-/** What was proven of one item. */
 export interface Proof {
   /** The entry as the portal shows it; `metadataFingerprint` is null when the fields differ. */
   entry: LedgerEntry;

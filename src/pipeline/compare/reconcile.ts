@@ -15,7 +15,6 @@ import { linkedNids, type NodeWish, nodeOf } from './node.ts';
 import { observe } from './observe.ts';
 import { type Proof, proveGroups, proveLinks, proveNodeOnly, proveResource } from './prove.ts';
 
-/** What was found for one wish. */
 export interface Reconciled {
   key: string;
   found: Found | { how: 'known'; nid: string };

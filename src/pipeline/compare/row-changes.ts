@@ -70,7 +70,6 @@ interface CompareOptions {
   rowBytes: number;
   signal: AbortSignal;
   live?: LiveRows | null;
-  /** How many rows of each kind are told of, in full. */
   examples?: number;
 }
 

@@ -14,7 +14,6 @@ const singleInForms = ['field_additional_info', 'field_related_content'];
 /** Keys that the remark on a limit names. */
 const named = 3;
 
-/** Collects the limits that planned items exceed. */
 export const targetLimits = (portal: Portal) => {
   const found: { limit: string; key: string }[] = [];
   /** Whether there is a group of that title. */

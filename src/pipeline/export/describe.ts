@@ -21,7 +21,6 @@ import type { NodeFields } from '../../model/wish.ts';
 import { isObject } from '../../util/json.ts';
 import type { DatasetRecord, ExportedNode, Finding } from './record.ts';
 
-/** A node as a manifest says it. */
 export interface Described<Metadata> {
   title: string;
   published: boolean;

@@ -60,7 +60,6 @@ export const keepListing = async (root: string, runId: string, listing: Listing)
 export const keptListing = async (root: string, runId: string): Promise<Listing | null> =>
   listingSchema.extend({ runId: z.literal(runId) }).safeParse(await jsonIn(join(root, listingName))).data ?? null;
 
-/** Removes the listing, once the run has ended. */
 export const forgetListing = (root: string): Promise<void> => rm(join(root, listingName), { force: true });
 
 interface PlannedFolder {

@@ -28,7 +28,6 @@ export interface Gathered extends GatheredSource {
   manifest: Pick<Manifest, 'priority' | 'expectMs' | 'onMissing' | 'missingForMs' | 'onDrift' | 'guard' | 'defaults'>;
 }
 
-/** What items are published with. */
 export interface HandlerDeps {
   ledger: Ledger;
   runs: Runs;
@@ -43,7 +42,6 @@ export interface HandlerDeps {
   isShared(portal: string): Promise<boolean>;
 }
 
-/** What a portal is exported with. */
 export interface ExportDeps extends HandlerDeps {
   /** A client without a login: it sees what the public may see. */
   publicPortal(name: string): Promise<Portal>;

@@ -23,7 +23,6 @@ import {
 import { asOf } from './item.ts';
 import { type Located, locateNode, type NodeTarget, unknownNode, type WrittenNode } from './node-locate.ts';
 
-/** What else is written along with a node. */
 export interface WriteMore {
   /** Fields that are no part of the wish's fingerprint; given the node as it is (null: a new one), null where nothing need be written. */
   also?: (node: PortalNode | null) => NodeFields | null;
@@ -134,7 +133,6 @@ const settleNode = ({ item, ledger }: NodeTarget, wish: NodeWish, entry: LedgerE
   return ledger.put(item.portal, settled, { sent });
 };
 
-/** What an update is decided by. */
 export const factsOf = async (
   { item, ledger, portal, onDrift }: NodeTarget,
   wish: NodeWish,

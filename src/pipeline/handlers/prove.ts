@@ -12,7 +12,6 @@ import { asOf, type Item, itemRunner, noteFound, workLost } from './item.ts';
 import { formerWith } from './refused-file.ts';
 import { publishResource } from './resource.ts';
 
-/** Ends the items of the resources that it is for. */
 export const proveHandler = (shared: HandlerDeps): Handler<'prove'> => ({
   run: async (job) => {
     const deps = forJob(shared, job);

@@ -87,7 +87,6 @@ export const guardVerdict = (
   return ofRemovals ?? (maxUpdates === null ? null : verdict('update', updates, maxUpdates));
 };
 
-/** An item that continues under another key. */
 export interface Rename {
   from: LedgerEntry;
   to: string;

@@ -89,7 +89,6 @@ export class CatalogueWalk {
     }
   }
 
-  /** True where both found the same entries. */
   isLike(other: CatalogueWalk): boolean {
     const [mine, others] = [this.#ids, other.#ids];
     return this.#entries === other.#entries && mine.size === others.size && mine.values().every((id) => others.has(id));

@@ -100,7 +100,6 @@ const mapperOf = (document: YamlDocument) => {
     draft,
     set: (path: string | Path, value: unknown, origin: Path): void => draft.set([path].flat(), value, at(origin)),
     addResource: (origin: Path): number => draft.addResource(at(origin)),
-    /** Reports something that cannot be published. */
     fault: (origin: Path, message: string): null => {
       draft.problems.push(document.problem(origin, message));
       return null;

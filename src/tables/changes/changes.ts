@@ -15,7 +15,6 @@ interface CompareTask {
   /** Names of columns that tell rows apart; null: to be found. */
   key: readonly string[] | null;
   rowBytes: number;
-  /** How many rows of each kind are told of. */
   examples: number;
 }
 

@@ -74,7 +74,6 @@ export class RowSet {
     this.#slots[slot + number] = -this.numberOf(slot) - 1;
   }
 
-  /** Takes every slot that holds a row. */
   each(take: (slot: number) => void): void {
     for (let slot = 0; slot < this.#slots.length; slot += fields) if (this.#slots[slot + number] !== 0) take(slot);
   }

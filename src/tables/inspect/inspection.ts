@@ -62,7 +62,6 @@ interface InspectionSettings extends Pick<OpenTable, 'signature' | 'layout' | 'b
   apart: ReadonlySet<number>;
 }
 
-/** Signs of text that an earlier conversion damaged. */
 const lostTexts = [
   { kind: 'replaced', bytes: Buffer.from([0xef, 0xbf, 0xbd]) },
   { kind: 'twice-encoded', bytes: Buffer.from([0xc3, 0x83, 0xc2]) },

@@ -14,7 +14,6 @@ export interface SheetOrigin {
 /** Most changes that are remembered; beyond them rows are counted on. */
 const mostChanges = 10_000;
 
-/** Collects the places while a table is written. */
 export const sheetPlaces = ({ name, indent }: Pick<SheetOrigin, 'name' | 'indent'>) => {
   const origin: SheetOrigin = { name, indent, rows: [], apart: [] };
   let [line, last, shift] = [1, 0, Number.NaN];

@@ -3,7 +3,6 @@ import { has } from '../scan/byte-class.ts';
 import type { CellScanner } from '../scan/cell-scanner.ts';
 import { type Findings, type FoundAt, foundIn, mostPlaces } from './finding.ts';
 
-/** How numbers and dates are written. */
 const notations = [/^[+-]?\d+(?:[.,]\d+)*$/, /^\d{1,4}[-./]\d{1,2}[-./]\d{1,4}(?:[T ].*)?$/];
 
 /** The cells of the lines of a text; null where one has more or less than `width`. */

@@ -34,7 +34,6 @@ const date =
   /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?$/;
 const year = /^(?:1[5-9]|20)\d\d$/;
 
-/** Adds a cell to what is known of its column. */
 const take = (column: MeasuredColumn, cell: string): void => {
   if (cell === '') column.empty += 1;
   if (cell === '' || column.kind === 'text') return;

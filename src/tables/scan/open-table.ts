@@ -13,9 +13,7 @@ const chunkBytes = 256 * 1024;
 interface ChunkOptions {
   /** Read every chunk into the same memory: each must be done with before the next is requested. */
   reuse?: boolean;
-  /** Offset of the first byte. */
   from?: number;
-  /** Size of a chunk. */
   most?: number;
   /** Sees every chunk first. */
   onBytes?: ((bytes: Buffer) => void) | undefined;

@@ -96,7 +96,6 @@ ${more > 0 ? html`<p>… and ${countText(more)} more: <code>sluice status --json
 
 const shownJobs = 12;
 
-/** What workers are doing. */
 export const jobsHtml = (jobs: RunningJob[], now: number): Html => html`${tableHtml(
   'Jobs',
   ['Item', 'Step', '#For'],

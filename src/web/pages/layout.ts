@@ -118,7 +118,6 @@ export const proseHtml = (text: string): Part =>
 export const hintHtml = (hint: string | null): Part =>
   hint === null ? null : html`<p dir="auto"><strong>What to do:</strong> ${proseHtml(hint)}</p>`;
 
-/** What is wrong and where, then what to do. */
 export const reasonHtml = (reason: Reason): Html => {
   const { code, message, hint } = reason;
   const faulty = faultyLine(reason);

@@ -63,7 +63,6 @@ ${faulty.length > mostFaulty ? html`<p><a href="/?show=attention">All ${countTex
 };
 
 const mostFaulty = 5;
-/** So many are seen at once. */
 const fewManifests = 5;
 
 /** The table, with its filter where somebody may act: a form is for them. */

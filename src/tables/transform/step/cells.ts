@@ -107,7 +107,6 @@ const replacement = (wanted: NonNullable<Step['replace']>): ((cell: string) => s
   return (found) => (values.has(found) ? by : found);
 };
 
-/** Empty cells get a value, or the cell above. */
 const filling = (fill: NonNullable<Step['fill']>): ((cell: string, at: number) => string) => {
   const above: string[] = [];
   const constant = fill.with === undefined ? null : String(fill.with);
