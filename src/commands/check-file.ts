@@ -18,10 +18,10 @@ import {
   SourceMissingError,
   TableFaultError,
 } from '../model/errors.ts';
-import { isTabular, type TableRecipe } from '../model/recipe/recipe.ts';
+import { isTabular, isUnread, type TableRecipe } from '../model/recipe/recipe.ts';
 import type { ResourceWish } from '../model/wish.ts';
 import { readYaml } from '../model/yaml/document.ts';
-import { withBytes } from '../pipeline/plan/known-wish.ts';
+import { unreadTable, withBytes } from '../pipeline/plan/known-wish.ts';
 import { localCatalogue } from '../sources/catalogue/catalogue-bytes.ts';
 import { gatherCatalogue } from '../sources/catalogue/gather-catalogue.ts';
 import { kindOfFile } from '../sources/drop/fingerprint.ts';
@@ -58,10 +58,13 @@ export const checkFile = (path: string, context: CheckContext): Promise<FileFind
 /** Checks a file that a manifest publishes, or what a conversion makes of it. Never throws for its faults. */
 export const checkSource = ({ path, wish }: PublishedFile, context: CheckContext): Promise<FileFinding> =>
   findingOf(path, context, async (_, finding) => {
-    const { source, recipe } = withBytes(wish, { kind: await kindOf(path) });
+    const kind = await kindOf(path);
+    const { source, recipe } = withBytes(wish, { kind });
     const name = 'name' in source ? source.name : '';
     if (recipe) return checkConverted({ path, name, recipe }, finding, context);
-    return (isTabular(name) ? checkTableFile : checkOther)(path, finding, context);
+    if (isTabular(name)) return checkTableFile(path, finding, context);
+    await checkOther(path, finding, context);
+    finding.notes?.push(...unreadTable(wish, kind).map((line) => `warning: ${line}`));
   });
 
 /** What the bytes are; null also where they cannot be read, which the check itself reports. */
@@ -69,7 +72,6 @@ const kindOf = (path: string): Promise<string | null> => kindOfFile(path).catch(
 
 type FileCheck = (path: string, finding: FileFinding, context: CheckContext) => Promise<void>;
 
-/** What is known of a file before it is checked. */
 export const newFinding = (file: string): FileFinding => ({
   file,
   kind: 'other',
@@ -108,9 +110,11 @@ const checkByName: FileCheck = async (path, finding, context) => {
   if (recipe) await checkConverted({ path, name, recipe }, finding, context);
   if (finding.kind === 'table' || (recipe && ending !== '.json')) return;
   if (ending === '.json') return checkJson(path, finding, context);
-  const message =
-    'this is neither a table (.csv, .tsv, .csv.gz, .zip, .xlsx, .xlsm, .ndjson, .json), a manifest or configuration (.yaml, .yml), nor a catalogue (.json)';
-  const hint = 'pass files of these types; others need no check';
+  const isTable = isUnread(name);
+  const message = isTable
+    ? 'its format is not read: it can be published as a file only, without rows'
+    : 'this is neither a table (.csv, .tsv, .csv.gz, .zip, .xlsx, .xlsm, .ndjson, .json), a manifest or configuration (.yaml, .yml), nor a catalogue (.json)';
+  const hint = isTable ? 'save it as .xlsx or .csv' : 'pass files of these types; others need no check';
   finding.faults.push({ code: 'usage', file: finding.file, message, hint });
 };
 

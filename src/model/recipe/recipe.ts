@@ -30,10 +30,17 @@ export type TableRecipe = z.infer<typeof tableRecipeSchema>;
 /** True for files that the datastore imports. */
 export const isTabular = (name: string): boolean => /\.(csv|tsv)$/i.test(name);
 
-const convertible = /(?:\.(?:csv|tsv|ndjson|jsonl|json)\.gz|\.(?:zip|xls[xm]|ndjson|jsonl|json|geojson))$/i;
+const convertible =
+  /(?:\.(?:csv|tsv|txt|tab|ndjson|jsonl|json)\.gz|\.(?:zip|xls[xm]|txt|tab|ndjson|jsonl|json|geojson))$/i;
 
-/** True for files that are converted to CSV even without steps. */
+/** True for files that are converted to CSV even without steps, where they hold one table. */
 export const isConvertible = (name: string): boolean => convertible.test(name);
+
+/** True for names of text that may be anything, so that the text has to prove that it is a table. */
+export const isAnyText = (name: string): boolean => /\.(?:txt|tab)(?:\.gz)?$/i.test(name);
+
+/** True for files that hold tables which nothing here reads. */
+export const isUnread = (name: string): boolean => /\.(?:xlsb?|f?ods|numbers|parquet)$/i.test(name);
 
 /** Endings that `.csv` replaces once the file was converted. */
 const tableEndings = /(?:\.(?:csv|tsv|txt|tab|ndjson|jsonl|json|geojson)(?:\.gz)?|\.gz|\.zip|\.xls[xm])$/i;

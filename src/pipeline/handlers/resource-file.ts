@@ -1,7 +1,7 @@
 // The file of a resource on this host, in steps: fetched or found, the table made of it, checked. Values go from step to step.
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { SourceRefusedError } from '../../model/errors.ts';
+import { SourceRefusedError, TableInputError } from '../../model/errors.ts';
 import type { FetchedFrom, LedgerEntry, SourceFingerprint } from '../../model/ledger-entry.ts';
 import { isTabular } from '../../model/recipe/recipe.ts';
 import { brief, changesText, isOfTable, type RowChanges } from '../../model/table-history.ts';
@@ -24,10 +24,9 @@ import {
   type TableShape,
 } from '../compare/local-file.ts';
 import { changesSince } from '../compare/row-changes.ts';
-import { isRefusedFile, isSent, wantsImport, withBytes } from '../plan/known-wish.ts';
+import { isRefusedFile, isSent, unreadTable, wantsImport, withBytes } from '../plan/known-wish.ts';
 import { keepChanges, type LogState, makeChangeLog, mostListed } from './change-log.ts';
 
-/** A resource in one attempt. */
 export interface ResourceState extends LogState {
   /** Node of the dataset where resources refer to it; null where the dataset lists its resources. */
   readonly datasetNid: string | null;
@@ -165,11 +164,23 @@ const linesOf = (made: Prepared): string[] => {
   return [...lines, `${rejected.rows} bad ${rejected.rows === 1 ? 'row' : 'rows'} ${where}`, ...examples];
 };
 
-/** Step `check`: whether the file is a sound table. @throws TableFaultError, SourceChangedError */
+/** What of the file may be missing where it is live. */
+export const doubtsOf = ({ prepared, wish, source }: ResourceState): string[] =>
+  prepared?.made.warnings ?? unreadTable(wish, source?.kind);
+
+/** Step `check`: whether the file is a sound table, or none where none is live. @throws TableFaultError, TableInputError, SourceChangedError */
 export const checkFile: ResourceStep = async (state) => {
   const sent = sentFile(state);
-  if (!sent || state.wish.import === 'unchecked' || !isTabular(sent.name)) return state;
+  const { entry, wish, fallsBack } = state;
+  if (!sent || wish.import === 'unchecked') return state;
   const { bytes } = sent.source;
+  if (!isTabular(sent.name)) {
+    if (wish.import === 'never' || entry.good === null || fallsBack) return state;
+    const why = sent.made?.kind === 'as-is' ? sent.made.why : `${sent.name} is no table that can be read`;
+    throw new TableInputError(`${why}, and a table is live`, {
+      hint: 'publish a table, or set `import: never` to replace it by a file without rows',
+    });
+  }
   const table = await state.target.item.step(
     { name: 'check', on: sent.name, light: isSmall(bytes) },
     async (signal) => {

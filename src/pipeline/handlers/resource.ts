@@ -35,6 +35,7 @@ import {
   changed,
   checkFile,
   compareRows,
+  doubtsOf,
   fetchAddress,
   fetchSource,
   importsRows,
@@ -294,7 +295,7 @@ const record: ResourceStep = async (state) => {
     ...(sent && {
       rejected: made && made.rejected.rows > 0 ? { rows: made.rejected.rows, path: made.rejects } : null,
       fixes: made?.fixes ?? [],
-      doubts: state.prepared?.made.warnings ?? [],
+      doubts: doubtsOf(state),
     }),
     sourcePath: sourcePathOf(wish.source),
     fetched: state.fetched ?? (isOfWeb(wish.source) ? entry.fetched : null),

@@ -3,12 +3,33 @@ import { hash } from 'node:crypto';
 import { namedByBytes, namedWithEnding } from '../../dataset-api/file-types.ts';
 import { uuidOfKey } from '../../model/key.ts';
 import type { IndexedEntry, LedgerEntry, PortalFile } from '../../model/ledger-entry.ts';
-import { isTabular } from '../../model/recipe/recipe.ts';
+import { isAnyText, isTabular, isUnread } from '../../model/recipe/recipe.ts';
 import { type DatasetWish, type ResourceSource, type ResourceWish, sentName } from '../../model/wish.ts';
 import { recipeOf } from '../../sources/gather/dataset-wish.ts';
 
 /** True where rows are to be imported into the datastore. */
 export const wantsImport = (wish: ResourceWish): boolean => wish.import === 'auto' && isTabular(sentName(wish));
+
+/** What to do about a file whose format nobody reads, by what its bytes are; nothing where it shall have no rows. */
+export const unreadTable = ({ source, import: mode }: ResourceWish, kind?: string | null): string[] => {
+  if (mode !== 'auto' || !('name' in source) || !isUnread(source.name)) return [];
+  const { name } = source;
+  const named = namedByBytes(name, kind);
+  const way = named === name ? 'save it as .xlsx or .csv' : `rename it to ${named}, which is what it is`;
+  return [`${name} is published as a file, without rows, as its format is not read: ${way}, or set \`import: never\``];
+};
+
+/** What else is to be known of a file before it is sent. */
+export const howRead = (wish: ResourceWish, kind?: string): string[] => {
+  const { source, recipe } = wish;
+  const isOpen = recipe?.asked === false && 'name' in source && isAnyText(source.name);
+  const open = isOpen ? ['imported only if its text is certainly a table'] : [];
+  return [
+    ...unreadTable(wish, kind),
+    ...open,
+    ...(recipe?.mend ? ['fixed while publishing if faulty (mend: safe)'] : []),
+  ];
+};
 
 /** True where the file on the portal was made from the present source by the present recipe. */
 export const isSent = (

@@ -7,9 +7,8 @@ import type { PlanFileItem, PlannedAction } from '../../model/plan-file.ts';
 import type { DatasetWish, ResourceWish } from '../../model/wish.ts';
 import type { NodeRow } from '../../portal-client/client.ts';
 import { metadataFingerprint } from '../../sources/gather/dataset-wish.ts';
-import { isLate, isRefusedFile, isSent, wantsImport } from './known-wish.ts';
+import { howRead, isLate, isRefusedFile, isSent, wantsImport } from './known-wish.ts';
 
-/** A node as the portal's listing shows it. */
 export type ListedNode = Pick<NodeRow, 'nid' | 'vid' | 'status' | 'title' | 'changed'>;
 
 export interface PlannedDataset extends PlanFileItem {
@@ -34,7 +33,6 @@ export interface FileDrift {
   broken: Partial<Pick<LedgerEntry, 'file' | 'datastore'>>;
 }
 
-/** What is known apart from the wishes. */
 export interface KnownState {
   /** Addresses of published resources that may serve another version, by key. */
   addresses?: ReadonlyMap<string, AddressLook>;
@@ -177,8 +175,8 @@ const planResource = (wish: ResourceWish, known: Observed): PlanFileItem => {
   const drift = known.drift?.get(wish.key);
   const file = drift === undefined || isUnfit || own.actions.includes('attach') ? own : restored(wish, drift);
   const isSending = file.actions.includes('attach');
-  const fixed = isSending && wish.recipe?.mend ? ['fixed while publishing if faulty (mend: safe)'] : [];
-  const both = { actions: [...ofNode.actions, ...file.actions], why: [...ofNode.why, ...file.why, ...fixed] };
+  const how = isSending ? howRead(wish, source?.kind) : [];
+  const both = { actions: [...ofNode.actions, ...file.actions], why: [...ofNode.why, ...file.why].concat(how) };
   return {
     ...planned(wish, entry, both, known),
     bytes: isSending ? (source?.bytes ?? look?.bytes ?? 0) : 0,

@@ -93,7 +93,8 @@ export const fixToNew = (task: Cancellable<FixTask>): Promise<Answer<FixReport>>
   return answerOf(fix, ({ message }) => unwritable(message, 'check the folder, and free space on its disk'));
 };
 
-const isSafely = ({ kind, mend }: Finding): boolean => mend !== null && faultKinds[kind].safeFix !== undefined;
+/** True for a finding whose fix changes no value. */
+export const isSafely = ({ kind, mend }: Finding): boolean => mend !== null && faultKinds[kind].safeFix !== undefined;
 
 /**
  * Writes the text of a task to `target` with those faults fixed of which evidence decides the fix; gives these fixes, a line
@@ -122,7 +123,6 @@ interface FixedPlace {
   after: string | null;
 }
 
-/** What was done to rows. */
 interface FixedRows {
   /** Rows of which a cell was changed, and rows that were left out; what is done to all rows alike is reported by `mends` only. */
   changed: number;

@@ -49,9 +49,9 @@ export const prepareFile = (task: Cancellable<PrepareTask>): Promise<Answer<Made
         if (!(error instanceof NotOneTable) || task.recipe.asked) throw error;
         const { message: why, hint, holds } = error;
         // Who has files fixed expects tables, so that a source with rows that is none is refused then.
-        if (task.recipe.mend !== undefined && holds !== 'nothing') throw error;
+        if (task.recipe.mend !== undefined && (holds === 'several' || holds === 'rows')) throw error;
         const warning = `${why}; it is published as a file, without rows: ${hint}`;
-        return { kind: 'as-is', why, ...(holds === 'several' && { warnings: [warning] }) };
+        return { kind: 'as-is', why, ...(holds !== 'nothing' && { warnings: [warning] }) };
       } finally {
         // Who cancelled has swept already.
         if (isCancelled(task.cancelled)) await sweepAttempts(dirname(task.into), basename(task.into, '.csv'));

@@ -90,8 +90,8 @@ export const noHeader = (line: number, sheet?: string): TableFaultError =>
 
 /** A sound source that is not one table. */
 export class NotOneTable extends TableInputError {
-  /** Several tables, and rows that are no table yet, may be meant as one. */
-  readonly holds: 'several' | 'rows' | 'nothing';
+  /** Several tables, and rows that are no table yet, may be meant as one; `unread`: what may be one and is not read. */
+  readonly holds: 'several' | 'rows' | 'unread' | 'nothing';
   override readonly name = 'TableInputError'; // what it is outside of this thread
 
   constructor(message: string, holds: NotOneTable['holds'], details: ConstructorParameters<typeof TableInputError>[1]) {
@@ -108,7 +108,6 @@ export const noColumn = (step: string, name: string, columns: string[]): TableSt
   });
 };
 
-/** What is wrong with a row. */
 export interface Violation {
   /** Name of the column; null where the row as a whole is meant. */
   column: string | null;

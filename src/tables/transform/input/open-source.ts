@@ -2,10 +2,12 @@
 import { writeFile } from 'node:fs/promises';
 import { kindOfBytes, namedByBytes } from '../../../dataset-api/file-types.ts';
 import { TableInputError } from '../../../model/errors.ts';
-import { isConvertible, type TableRecipe } from '../../../model/recipe/recipe.ts';
+import { isAnyText, isConvertible, isUnread, type TableRecipe } from '../../../model/recipe/recipe.ts';
 import { inputSteps, type Step } from '../../../model/recipe/steps.ts';
 import type { Cancellable } from '../../../util/worker-pool.ts';
-import { fixSafely } from '../../fix/fix-worker.ts';
+import { fixSafely, isSafely } from '../../fix/fix-worker.ts';
+import { firstFault } from '../../inspect/finding.ts';
+import { type CheckTask, inspectFile } from '../../inspect/inspect-file.ts';
 import { portalDelimiter } from '../../scan/dialect.ts';
 import { fileChunks, signatureOf } from '../../scan/open-table.ts';
 import { columnLimit, type Limits, type MakingReport, NotOneTable, shown, type Table, tooManyColumns } from '../row.ts';
@@ -45,6 +47,8 @@ export const openSource = async (options: OpenOptions): Promise<Table> => {
 const openedBy = async (options: OpenOptions): Promise<Table> => {
   const { path, name, recipe } = options;
   if (/\.(?:xls[xm]|zip)$/i.test(name)) return archivedTable(options);
+  if (isUnread(name))
+    throw new TableInputError(`the format of ${name} is not read`, { hint: 'save it as .xlsx or .csv' });
   if (recipe.member !== null) throw misplaced('member', name, '.zip');
   if (recipe.sheet !== null) throw misplaced('sheet', name, '.xlsx');
   return textTable(fileBytes(path, name, options), name, options);
@@ -116,9 +120,11 @@ const memberOf = async (archive: Archive, options: OpenOptions): Promise<Table> 
   const names = [...archive.entries.keys()];
   const tables = tablesIn(names);
   const name = recipe.member ?? tables[0];
-  const hint = `name one: \`member: ${tables[0] ?? 'data.csv'}\`, or publish the archive as it is: \`import: never\``;
+  const way =
+    tables[0] === undefined ? 'publish its tables as .csv or .xlsx files' : `name one: \`member: ${tables[0]}\``;
+  const hint = `${way}, or publish the archive as it is: \`import: never\``;
   if (name === undefined) {
-    const holds = names.some((inside) => isConvertible(inside)) ? 'rows' : 'nothing';
+    const holds = names.some(isConvertible) ? 'rows' : names.some(isUnread) ? 'unread' : 'nothing';
     throw new NotOneTable(`${archive.name} holds no table (.csv, .tsv, .ndjson, .json)`, holds, { hint });
   }
   if (recipe.member === null && tables.length > 1) {
@@ -141,7 +147,7 @@ const memberOf = async (archive: Archive, options: OpenOptions): Promise<Table> 
 const textTable = (bytes: Bytes, name: string, options: OpenOptions): Promise<Table> =>
   /\.(?:ndjson|jsonl|json|geojson)(?:\.gz)?$/i.test(name)
     ? jsonTable(bytes, name, options)
-    : delimitedTable(bytes, options);
+    : delimitedTable(bytes, name, options);
 
 const jsonTable = async (bytes: Bytes, name: string, { recipe, limits, report }: OpenOptions): Promise<Table> => {
   const { encoding, delimiter, skipRows, header = {} } = readingOf(recipe.steps);
@@ -152,7 +158,7 @@ const jsonTable = async (bytes: Bytes, name: string, { recipe, limits, report }:
 };
 
 /** Packed text is unpacked to a file, to be read as any other. */
-const delimitedTable = async (bytes: Bytes, options: OpenOptions): Promise<Table> => {
+const delimitedTable = async (bytes: Bytes, name: string, options: OpenOptions): Promise<Table> => {
   const { recipe, limits, cancelled, into, report } = options;
   const { encoding, delimiter } = readingOf(recipe.steps);
   const isPacked = /\.(?:gz|zip|xls[xm])$/i.test(options.name);
@@ -167,12 +173,27 @@ const delimitedTable = async (bytes: Bytes, options: OpenOptions): Promise<Table
     delimiter: delimiter === 'tab' ? '\t' : delimiter,
     skipRows: skippedBy(recipe.steps),
   };
+  if (isAnyText(name) && !recipe.asked) refuseUnproven(task, name, recipe);
   const fixed = recipe.mend === undefined ? null : fixSafely(task, fixedPath);
   if (fixed === null) return openDelimited(task, report.notes);
   report.fixes.push(...fixed.fixes);
   const separator = portalDelimiter(fixed.inspection.delimiter);
   const fixedTask = { ...task, path: fixedPath, encoding: undefined, delimiter: separator, skipRows: 0 };
   return openDelimited(fixedTask, report.notes);
+};
+
+/** Throws for text that is not certainly a table: with a fault, a single column, or nothing but commas between words as in prose. */
+const refuseUnproven = (task: Cancellable<CheckTask>, name: string, { mend }: TableRecipe): void => {
+  const { findings, columns, delimiter, rows } = inspectFile(task);
+  const fault = firstFault(findings.filter((it) => mend === undefined || !isSafely(it)));
+  const types = columns.map(({ type }) => type).filter((type) => type !== 'empty');
+  const isSpaced = findings.some(({ kind }) => kind === 'spaces' || kind === 'header-spaces');
+  const mayBeProse = delimiter === ',' && isSpaced && types.every((type) => type === 'text');
+  if (fault === null && types.length > 1 && rows > 0 && !mayBeProse) return;
+  const why = fault?.message ?? 'nothing proves that its lines are rows of cells';
+  throw new NotOneTable(`${name} is not certainly a table (${why})`, 'unread', {
+    hint: 'if it is one, correct that and save it as .csv; if it is none, set `import: never`',
+  });
 };
 
 /** Temporary files of text: unpacked, and fixed. */
