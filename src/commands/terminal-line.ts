@@ -54,29 +54,35 @@ export const terminalLine = (terminal: Terminal, hasColours = false) => {
 
 export type TerminalLine = ReturnType<typeof terminalLine>;
 
-const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' });
+/** Made when it is first needed, as the expressions below: each takes as long as the start of a command. */
+let graphemes: Intl.Segmenter | undefined;
 
-const wide =
-  /^(?:[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97c\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{20000}-\u{3fffd}]|\p{RGI_Emoji})/v;
-const empty = /^[\p{M}\p{Cf}]+$/v;
+const graphemesOf = (text: string): Iterable<string> => {
+  if (/^[ -~]*$/.test(text)) return text;
+  graphemes ??= new Intl.Segmenter('en', { granularity: 'grapheme' });
+  return Array.from(graphemes.segment(text), ({ segment }) => segment);
+};
 
 const cellsOfGrapheme = (grapheme: string): number => {
-  if (empty.test(grapheme)) return 0;
+  if (grapheme.length === 1 && grapheme <= '~') return 1;
+  if (/^[\p{M}\p{Cf}]+$/v.test(grapheme)) return 0;
+  const wide =
+    /^(?:[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97c\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{20000}-\u{3fffd}]|\p{RGI_Emoji})/v;
   return wide.test(grapheme) ? 2 : 1;
 };
 
 /** Columns that a text takes on a terminal. */
 export const cellsOf = (text: string): number =>
-  Iterator.from(graphemes.segment(text)).reduce((cells, { segment }) => cells + cellsOfGrapheme(segment), 0);
+  Iterator.from(graphemesOf(text)).reduce((cells, grapheme) => cells + cellsOfGrapheme(grapheme), 0);
 
 export const cutToCells = (text: string, most: number): string => {
   if (cellsOf(text) <= most) return text;
   let cut = '';
   let cells = 0;
-  for (const { segment } of graphemes.segment(text)) {
-    cells += cellsOfGrapheme(segment);
+  for (const grapheme of graphemesOf(text)) {
+    cells += cellsOfGrapheme(grapheme);
     if (cells > most - 1) break;
-    cut += segment;
+    cut += grapheme;
   }
   return `${cut}…`;
 };

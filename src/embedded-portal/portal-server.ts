@@ -118,10 +118,7 @@ export const startPortalServer = async (options: PortalServerOptions) => {
       /** Requests to the service since the start; `writes` are those that change nodes or datastores. */
       requests: () => ({ ...portal.counts }),
       /** Stops listening, lets requests end, closes the store; idempotent. */
-      close: () => {
-        closing ??= close();
-        return closing;
-      },
+      close: () => (closing ??= close()),
     };
   } catch (error) {
     await close();

@@ -1,6 +1,7 @@
 // Counts as people read them.
 
-export const countText = (count: number): string => count.toLocaleString('en');
+/** A whole number with commas. (As `toLocaleString`, which loads tables for all languages first.) */
+export const countText = (count: number): string => String(count).replaceAll(/\B(?=(?:\d{3})+$)/g, ',');
 
 /** A count with its noun, which gets an `s` unless the count is 1: `1 dataset`, `12,345 datasets`. */
 export const plural = (count: number, noun: string): string => `${countText(count)} ${noun}${count === 1 ? '' : 's'}`;

@@ -7,7 +7,10 @@ import { tempDir } from '../support/temp-dir.ts';
 
 const cli = join(import.meta.dirname, '../../src/cli.ts');
 
-/** Prints the packages that were loaded, on standard error at the end; and the `fetch` of Node, which is another. */
+/**
+ * Prints the packages that were loaded, on standard error at the end; and as others the `fetch` of Node, and `Intl`, whose
+ * tables of all languages take as long as many modules.
+ */
 const listing = `
   import { registerHooks } from 'node:module';
   const names = new Set();
@@ -17,6 +20,12 @@ const listing = `
     if (owner) names.add(owner);
     return found;
   } });
+  for (const name of ['Collator', 'DateTimeFormat', 'NumberFormat', 'Segmenter'])
+    Intl[name] = new Proxy(Intl[name], { construct: (made, args) => (names.add('Intl'), new made(...args)) });
+  for (const [owner, name] of [[Number, 'toLocaleString'], [Date, 'toLocaleString'], [String, 'localeCompare']]) {
+    const original = owner.prototype[name];
+    owner.prototype[name] = function (...args) { names.add('Intl'); return original.apply(this, args); };
+  }
   process.on('exit', () => {
     if (process.moduleLoadList.some((name) => name.endsWith('internal/deps/undici/undici'))) names.add('node fetch');
     process.stderr.write('\\nloaded: ' + [...names].join('; '));
@@ -35,7 +44,9 @@ const loadedBy = (words: string[]): string[] => {
   return stderr.split('\nloaded: ')[1]?.split('; ') ?? [];
 };
 
-const large = 'bullmq ioredis undici fastify jsonld sanitize-html piscina nodemailer'.split(' ').concat('node fetch');
+const large = 'bullmq ioredis undici fastify jsonld sanitize-html piscina nodemailer'
+  .split(' ')
+  .concat('node fetch', 'Intl');
 
 describe('the first word of a command', () => {
   it.each(

@@ -15,9 +15,7 @@ const newYear2000 = {
 
 type DateParts = typeof newYear2000;
 
-const monthNames = Array.from({ length: 12 }, (_, month) =>
-  new Date(Date.UTC(2000, month)).toLocaleString('en', { month: 'long', timeZone: 'UTC' }).toLowerCase(),
-);
+const monthNames = 'january february march april may june july august september october november december'.split(' ');
 
 type Reader = (text: string) => Partial<DateParts>;
 type Token = readonly [pattern: string, read: Reader];

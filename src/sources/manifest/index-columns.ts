@@ -17,10 +17,7 @@ export interface IndexColumn {
  * Every name of a column with what it is about. A key of the dataset has `dataset.` before it, which may be left out where
  * a resource has no such key; `dataset` and `resource` are the ids. A last part `*` stands for any name.
  */
-export const indexColumns = (): ReadonlyMap<string, IndexColumn> => {
-  known ??= makeColumns();
-  return known;
-};
+export const indexColumns = (): ReadonlyMap<string, IndexColumn> => (known ??= makeColumns());
 
 let known: ReadonlyMap<string, IndexColumn> | null = null;
 

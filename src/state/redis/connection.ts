@@ -78,7 +78,9 @@ export const oldestRedis = '7.0.8';
 
 /** True when sluice can work with that server: any Valkey, and Redis from {@link oldestRedis}. */
 export const isNewEnough = ({ name, version }: ServerVersion): boolean =>
-  name === 'Valkey' || version.localeCompare(oldestRedis, 'en', { numeric: true }) >= 0;
+  name === 'Valkey' || sortable(version) >= sortable(oldestRedis);
+
+const sortable = (version: string): string => version.replaceAll(/\d+/g, (part) => part.padStart(9, '0'));
 
 /**
  * Reads the line that `redis-server --version` prints (`Redis server v=7.0.15 sha=…`, `Valkey server v=8.0.1 …`);
@@ -92,11 +94,10 @@ export const parseVersionLine = (line: string): ServerVersion | null => {
 
 /** Reads the same from the reply of `INFO server`; null when it names no version. */
 export const parseVersionInfo = (info: ReadonlyMap<string, string>): ServerVersion | null => {
-  const valkey = info.get('valkey_version');
-  if (valkey !== undefined) return { name: 'Valkey', version: valkey };
-  const redis = info.get('redis_version');
-  if (redis === undefined) return null;
-  return { name: info.get('server_name')?.toLowerCase() === 'valkey' ? 'Valkey' : 'Redis', version: redis };
+  const version = info.get('valkey_version') ?? info.get('redis_version');
+  if (version === undefined) return null;
+  const isValkey = info.has('valkey_version') || info.get('server_name')?.toLowerCase() === 'valkey';
+  return { name: isValkey ? 'Valkey' : 'Redis', version };
 };
 
 /** What ioredis keeps of commands that were sent before a connection broke; it is not in its types. */

@@ -67,10 +67,7 @@ const languageOf = ([tag, table]: [string, string]): Language => {
 
 let known: Language[] | null = null;
 
-const languages = (): Language[] => {
-  known ??= Object.entries(letterPairs).map(languageOf);
-  return known;
-};
+const languages = (): Language[] => (known ??= Object.entries(letterPairs).map(languageOf));
 
 /** Costs: natural logarithms of probabilities, without the sign. */
 const cost = {
