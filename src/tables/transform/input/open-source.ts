@@ -190,7 +190,7 @@ const refuseUnproven = (task: Cancellable<CheckTask>, name: string, { mend }: Ta
   const isSpaced = findings.some(({ kind }) => kind === 'spaces' || kind === 'header-spaces');
   const mayBeProse = delimiter === ',' && isSpaced && types.every((type) => type === 'text');
   if (fault === null && types.length > 1 && rows > 0 && !mayBeProse) return;
-  const why = fault?.message ?? 'nothing proves that its lines are rows of cells';
+  const why = fault?.message ?? 'nothing shows that its lines are rows of cells';
   throw new NotOneTable(`${name} is not certainly a table (${why})`, 'unread', {
     hint: 'if it is one, correct that and save it as .csv; if it is none, set `import: never`',
   });
