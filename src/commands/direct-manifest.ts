@@ -83,7 +83,10 @@ const directManifest = async (
   const path = isSaved ? join(hasJobs ? jobs : io.cwd, `${name}.yaml`) : directPath(config, name);
   const ids = files.map((file) => idOf(stemOf(file)));
   const twice = ids.find((id, at) => ids.indexOf(id) < at);
-  if (twice !== undefined) throw noManifest(named, `two of its files would get the id "${twice}"`);
+  if (twice !== undefined) {
+    const twins = files.filter((_file, at) => ids[at] === twice).map((file) => basename(file));
+    throw noManifest(named, `${twins.join(' and ')} would get the same id "${twice}"`, 'rename one of them');
+  }
   const resources = files.map((file, at) => {
     const id = quoted(ids[at] ?? '');
     const title = quoted(titleOfName(stemOf(file)));
@@ -115,12 +118,17 @@ ${resources.join('')}`;
 const directPath = ({ stateDir }: Config, name: string): string => join(stateDir, 'direct', `${name}.yaml`);
 
 const filesOf = async (folder: string, named: string): Promise<{ files: string[]; leftOut: string[] }> => {
-  const entries = (await readdir(folder, { withFileTypes: true })).filter(({ name }) => !name.startsWith('.'));
+  // Hidden files, and those that editors keep beside an open one, such as `~$spending.xlsx`.
+  const entries = (await readdir(folder, { withFileTypes: true })).filter(({ name }) => !/^[.~]/.test(name));
   entries.sort((a, b) => byName(a.name, b.name));
   const isTaken = (entry: Dirent): boolean =>
     entry.isFile() && (usualExtensions.includes(extensionOf(entry.name)) || isConvertible(entry.name));
   const files = entries.filter(isTaken).map(({ name }) => join(folder, name));
-  if (files.length === 0) throw noManifest(named, 'it contains no file of a type that portals accept, such as CSV');
+  if (files.length === 0) {
+    const manifest = entries.find(({ name }) => /^ya?ml$/.test(extensionOf(name)))?.name;
+    const hint = manifest && `manifests are named one by one: \`sluice publish ${join(named, manifest)}\``;
+    throw noManifest(named, 'it contains no file of a type that portals accept, such as CSV', hint);
+  }
   const leftOut = entries.filter((entry) => !isTaken(entry));
   return { files, leftOut: leftOut.map((entry) => (entry.isDirectory() ? `${entry.name}/` : entry.name)) };
 };
@@ -135,10 +143,8 @@ const idOf = (name: string): string => {
   throw noManifest(name, 'cannot derive an id from this name');
 };
 
-const noManifest = (named: string, why: string): UsageError =>
-  new UsageError(`${named} cannot be published without a manifest: ${why}`, {
-    hint: 'write a manifest, see `sluice help manifest`',
-  });
+const noManifest = (named: string, why: string, hint = 'write a manifest, see `sluice help manifest`'): UsageError =>
+  new UsageError(`${named} cannot be published without a manifest: ${why}`, { hint });
 
 const writeNew = async (path: string, text: string): Promise<void> => {
   try {

@@ -2,14 +2,14 @@
 import { relative } from 'node:path';
 import { driftPolicies, type OnDrift } from '../model/policy.ts';
 import type { StoredReport } from '../model/report.ts';
-import { openDropRuns, type RequestedRun, runNow } from '../service/actions.ts';
+import { openRuns, type RequestedRun, runNow } from '../service/actions.ts';
 import { takeDropped } from '../service/inboxes.ts';
 import type { Runtime } from '../service/runtime.ts';
 import { isDropManifest, type Manifest } from '../sources/manifest/schema.ts';
 import { type CommandDeclarations, commonOptions, refreshOption, waitOption } from './declaration.ts';
 import { type DirectManifest, manifestsOf, refuseTakenNames } from './direct-manifest.ts';
 import { type CommonOptions, exitCodeOfReports, type Io, say, warn } from './io.ts';
-import { closingLines } from './report-text.ts';
+import { closingLines, reportHead } from './report-text.ts';
 import { configOf, withRuntime } from './session.ts';
 import { type Lines, lines } from './text.ts';
 import { showReports, waitForRuns } from './wait.ts';
@@ -52,13 +52,21 @@ export const publish = async (
   io: Io,
 ): Promise<StoredReport[]> => {
   const runs: RequestedRun[] = [];
+  const earlier: RequestedRun[] = [];
   for (const manifest of manifests) {
     if (isDropManifest(manifest)) for (const line of await takeDropped(runtime, manifest, io.stop)) warn(io, line);
-    runs.push(...(await openDropRuns(runtime, manifest)));
+    const open = await openRuns(runtime, manifest);
+    (isDropManifest(manifest) ? runs : earlier).push(...open);
     const { onDrift = null, refresh = false, createMissing = false } = options;
     runs.push(...(await runNow(runtime, manifest, { onDrift, refresh, createMissing })));
   }
-  return waitForRuns(runtime, runs, options, io);
+  const reports = await waitForRuns(runtime, runs, options, io);
+  // These ended before the own ones began, which have compared again what they had to do.
+  for (const { runId } of earlier) {
+    const report = await runtime.runs.report(runId);
+    if (report) warn(io, `ended first: ${reportHead(report)}; \`sluice report ${runId}\` shows it`);
+  }
+  return reports;
 };
 
 export const commands = {

@@ -1,7 +1,7 @@
 // Reports as text: the items of a run, what is no longer in the manifest, and the next command.
 
 import { parentKey } from '../model/key.ts';
-import { fateOf, fatesText, heldBy, type IndexedEntry, isHeldBack } from '../model/ledger-entry.ts';
+import { fateOf, fatesText, heldBy, type IndexedEntry, isHeldBack, outcomeOf } from '../model/ledger-entry.ts';
 import { isSuccess, type ReportItem, type StoredReport } from '../model/report.ts';
 import { changesText, type RowChanges } from '../model/table-history.ts';
 import type { Runtime } from '../service/runtime.ts';
@@ -21,7 +21,7 @@ export const reportLines = (report: StoredReport, isWhole = false): string[] => 
   const fine = countText(items.length - listed.length);
   const where = `\`sluice report ${runId}\` lists them`;
   return lines(
-    `run ${runId}: ${report.manifest} to ${report.portal}, ${summary(report)}`,
+    reportHead(report),
     reason && reasonLines(reason, '  '),
     isWhole || listed.length <= listedWhole
       ? itemLines(listed)
@@ -43,7 +43,7 @@ const standOf = (item: ReportItem): string => {
 };
 
 /** Actions that say more than that an item is new or was updated. */
-const rare = new Set<string>(['adopted', 'recreated', 'restored', 'exported', 'marked as removed']);
+const rare = new Set<string>(['recreated', 'restored', 'exported', 'marked as removed']);
 
 /** What became of an item: `new`, `updated`, `held by its guard`. */
 export const fateText = (item: Pick<ReportItem, 'outcome' | 'actions' | 'reason'>): string => {
@@ -83,11 +83,18 @@ export const detailLines = (
     warnings.map((warning) => `warning: ${warning}`),
   ).map((line) => `${indent}${line}`);
 
-const summary = (report: StoredReport): string => {
+/** Which run it was, and how it went, in a line. */
+export const reportHead = (report: StoredReport): string => {
+  const { runId, manifest, portal, reason } = report;
   const seconds = (Date.parse(report.endedAt) - Date.parse(report.startedAt)) / 1000;
   const { length } = report.items;
-  const items = length > 0 ? `${plural(length, 'item')} (${fatesText(summaryOf(report))})` : 'no items';
-  return `${items} in ${seconds.toFixed(1)} s`;
+  const items =
+    length > 0
+      ? `${plural(length, 'item')} (${fatesText(summaryOf(report))})`
+      : reason
+        ? outcomeOf(reason)
+        : 'no items';
+  return `run ${runId}: ${manifest} to ${portal}, ${items} in ${seconds.toFixed(1)} s`;
 };
 
 /** Keys and addresses that are listed; of more only their number is reported. */

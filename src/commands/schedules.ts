@@ -4,7 +4,7 @@ import { resolve } from 'node:path';
 import { targetName } from '../model/redis-keys.ts';
 import { nextStart, type Schedule } from '../model/schedule-times.ts';
 import { type KeptSchedule, keptSchedules } from '../queue/schedules.ts';
-import { openDropRuns, type RequestedRun, runNow } from '../service/actions.ts';
+import { openRuns, type RequestedRun, runNow } from '../service/actions.ts';
 import { takeDropped } from '../service/inboxes.ts';
 import { knownPaths, loadSound, manifestNamed } from '../service/manifests.ts';
 import type { Runtime } from '../service/runtime.ts';
@@ -117,7 +117,7 @@ export const runNowCommand = async (named: string[], { wait, ...options }: RunNo
       // A running service claims the files of watched folders itself.
       if (isDropManifest(manifest) && !served)
         for (const line of await takeDropped(runtime, manifest, io.stop)) warn(io, line);
-      if (wait !== false) runs.push(...(await openDropRuns(runtime, manifest)));
+      if (wait !== false && isDropManifest(manifest)) runs.push(...(await openRuns(runtime, manifest)));
       runs.push(...(await runNow(runtime, manifest)));
     }
     if (wait !== false) return awaitReports(runtime, runs, options, io);

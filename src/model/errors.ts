@@ -427,7 +427,7 @@ const noPermission = [
 const unreadableWords: Record<string, readonly [why: string, hint: string]> = {
   ENOENT: noFile,
   ENOTDIR: noFile,
-  EISDIR: ['this is a folder, not a file', 'this is a folder: name the files in it'],
+  EISDIR: ['this is a folder, not a file', 'name the files in it'],
   ENXIO: ['this is a pipe or device, not a file', 'name a regular file'],
   EACCES: noPermission,
   EPERM: noPermission,

@@ -31,9 +31,9 @@ export const runNow = async (
   return Array.fromAsync(requests, (target) => runtime.requestRun(target, 'command', more));
 };
 
-/** The runs of an inbox that are still open, such as an interrupted one: a run that is requested now no longer finds their files. */
-export const openDropRuns = async (runtime: Runtime, manifest: Manifest): Promise<RequestedRun[]> => {
-  const targets = isDropManifest(manifest) ? runtime.perPortal(manifest).map(targetOf) : [];
+/** The runs of a manifest that are still open, such as an interrupted one: of an inbox, a run that is requested now no longer finds their files. */
+export const openRuns = async (runtime: Runtime, manifest: Manifest): Promise<RequestedRun[]> => {
+  const targets = runtime.perPortal(manifest).map(targetOf);
   const runs = targets.map(async (target) => ({ ...target, runId: (await runtime.gate.state(target)).current }));
   return (await Promise.all(runs)).filter((run): run is typeof run & RequestedRun => run.runId !== null);
 };

@@ -155,7 +155,7 @@ describe('checking tables', () => {
     mkdirSync(join(dir, 'tables.csv'));
     const { code, out } = await check(dir, ['tables.csv']);
     expect(code).toBe(3);
-    expect(out).toContain('-> this is a folder: name the files in it');
+    expect(out).toContain('-> name the files in it');
   });
 
   it('refuses a kind of file that it does not know', async () => {
@@ -310,10 +310,10 @@ describe('checking manifests and configurations', () => {
     [
       'folder.csv',
       'folder.csv: this is a folder, not a file [source-missing]',
-      'this is a folder: name the files in it',
+      'name the files in it',
     ],
     ['pipe.csv', 'pipe.csv: this is a pipe or device, not a file [source-missing]', 'name a regular file'],
-    ['folder', 'folder: this is a folder, not a file [source-missing]', 'this is a folder: name the files in it'],
+    ['folder', 'folder: this is a folder, not a file [source-missing]', 'name the files in it'],
     ['none.yaml', 'none.yaml: there is no such file [manifest]', 'check the path'],
   ])('says of %s in words that it cannot be read', async (path, message, hint) => {
     const dir = tempDir();

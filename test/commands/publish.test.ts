@@ -176,6 +176,7 @@ describe('sluice publish', () => {
     const second = io();
     expect(await publishCommand(['stopped.yaml'], { ...place.options, json: true }, second.io)).toBe(0);
     expect(reportIn(second.out()).items.every(({ live }) => live)).toBe(true);
+    expect(second.err()).toMatch(`ended first: run ${runId}: stopped to local, 4 items (4 new) in`);
   });
 });
 
@@ -209,6 +210,14 @@ describe('sluice publish without a manifest', () => {
     expect(out).toMatch(
       /^the embedded portal local ends with this command\nnext: sluice status .*\nnext: sluice portal .* serves it to be/m,
     );
+  });
+
+  it('leaves out what editors keep beside an open file', async () => {
+    const place = commandPlace();
+    place.write('open/a.csv', 'id\n1\n');
+    place.write('open/~$b.xlsx', 'x');
+    place.write('open/.~lock.a.csv#', 'x');
+    expect(await publish(place, 'open')).toMatchObject({ code: 0, out: expect.stringContaining('2 items (2 new)') });
   });
 
   it('has the files of a folder in the order in which people count', async () => {
@@ -328,7 +337,12 @@ describe('sluice publish without a manifest', () => {
     expect((await publish(place, 'one/a.csv')).code).toBe(0);
     await expect(publish(place, 'two/a.csv')).rejects.toThrow('other data of this name was published');
     place.write('none/notes.yaml', '');
-    await expect(publish(place, 'none')).rejects.toThrow('contains no file of a type that portals accept');
+    const hint = 'manifests are named one by one: `sluice publish none/notes.yaml`';
+    const message = expect.stringContaining('contains no file of a type that portals accept');
+    await expect(publish(place, 'none')).rejects.toMatchObject({ message, hint });
+    place.write('twins/a.csv', 'id\n1\n');
+    place.write('twins/A.csv', 'id\n1\n');
+    await expect(publish(place, 'twins')).rejects.toThrow(/: (A\.csv and a|a\.csv and A)\.csv would get the same id "a"$/);
   });
 });
 

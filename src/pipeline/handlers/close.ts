@@ -74,7 +74,7 @@ const makeReport = async (deps: CloseDeps, job: JobContext<'close'>, reason: Rea
   const report = items.end({ ...head, ...(told.length > 0 && { remarks: told }), ...(order && { export: order }) });
   await settleDrops(deps, job, report);
   await runs.close(report);
-  await job.note(`ended: ${fatesText(summaryOf(report)) || 'nothing to do'}`);
+  await job.note(`ended: ${fatesText(summaryOf(report)) || (reason ? outcomeOf(reason) : 'nothing to do')}`);
   return report;
 };
 
