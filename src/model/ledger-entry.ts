@@ -248,7 +248,7 @@ export const stateWords = {
   held: ['held', 'wait', 'Not live.'],
   cancelled: ['cancelled', 'wait', 'Not live.'],
   draft: ['draft', '', 'On the portal, but not published.'],
-  removed: ['removed', '', 'Removed from the portal on request.'],
+  removed: ['removed', '', 'Removed from the portal.'],
   pending: ['pending', '', 'No run has processed it yet.'],
 } as const;
 
@@ -269,6 +269,7 @@ export const itemStateOf = (entry: IndexedEntry): ItemState => {
 
 export const itemFates = [
   'new',
+  'adopted',
   'updated',
   'removed',
   'unchanged',
@@ -289,11 +290,11 @@ export const fatesText = ({ fates, failed = 0 }: { fates: Fates; failed?: number
 };
 
 const removals: ReadonlySet<string> = new Set(['orphaned', 'unpublished', 'deleted']);
-const additions: ReadonlySet<string> = new Set(['created', 'adopted']);
 
 export const fateOf = ({ outcome, actions }: Pick<ReportItem, 'outcome' | 'actions'>): ItemFate => {
   if (outcome !== 'done') return outcome;
   if (actions.some((action) => removals.has(action))) return 'removed';
-  if (actions.some((action) => additions.has(action))) return 'new';
+  if (actions.includes('created')) return 'new';
+  if (actions.includes('adopted')) return 'adopted';
   return actions.length > 0 ? 'updated' : 'unchanged';
 };

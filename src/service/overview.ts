@@ -157,8 +157,8 @@ export const runView = async (runtime: Runtime, runId: string) => {
     isOpen ? jobsOf(runtime, portal) : [],
     isOpen ? pauses.state(portal) : null,
   ]);
-  /** True while somebody has to decide about it. */
-  const isHeld = held.some((other) => other.runId === runId);
+  /** While somebody has to decide about it, the keys that it would remove. */
+  const removals = held.find((other) => other.runId === runId)?.removals ?? null;
   const own = jobs.filter((job) => job.runId === runId);
-  return { ...run, causes, isHeld, remarks, log, jobs: own, pause: pause && portal };
+  return { ...run, causes, removals, remarks, log, jobs: own, pause: pause && portal };
 };

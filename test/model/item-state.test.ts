@@ -20,6 +20,7 @@ describe('an item', () => {
 
   it('was added, updated or removed by what was done to it', () => {
     expect(fateOf({ outcome: 'done', actions: ['created', 'imported'] })).toBe('new');
+    expect(fateOf({ outcome: 'done', actions: ['adopted', 'updated'] })).toBe('adopted');
     expect(fateOf({ outcome: 'done', actions: ['attached'] })).toBe('updated');
     expect(fateOf({ outcome: 'done', actions: ['unpublished'] })).toBe('removed');
     expect(fateOf({ outcome: 'done', actions: [] })).toBe('unchanged');

@@ -339,6 +339,12 @@ describe('the page of a run', () => {
     expect(body).toContain('Retry these 2');
   });
 
+  it('that is held lists what it would remove', async () => {
+    const { body } = await place.get(`/run/${known.heldRun}`);
+    expect(body).toContain('<h2>It would remove 3 items</h2><ul><li><a href="/item/transport/boardings');
+    expect(body).not.toContain('nothing to do');
+  });
+
   it('offers the report in three formats, and all items of a cause', async () => {
     const json = await place.get(`/run/${known.run}/report.json`);
     expect(reportSchema.parse(json.json()).items).toHaveLength(20);

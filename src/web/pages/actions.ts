@@ -4,7 +4,7 @@ import * as service from '../../service/actions.ts';
 import { html, type Part } from '../../util/html.ts';
 import { plural } from '../../util/plural.ts';
 import type { WebContext } from '../part.ts';
-import { itemPath, type Page, runPath, tokenField } from './layout.ts';
+import { keysHtml, type Page, runPath, tokenField } from './layout.ts';
 
 interface Prepared {
   title: string;
@@ -77,9 +77,7 @@ const actions: Readonly<Record<string, (tools: ActionTools, of: Parameters) => P
       return { title: 'Publish the held version?', text, act };
     }
     const { manifest, portal, why, removals } = await runtime.plans.heldRun(runId);
-    const listed = removals.slice(0, 20).map((removed) => html`<li><a href="${itemPath(removed)}">${removed}</a></li>`);
-    const more = removals.length > 20 ? html`<li>… and ${removals.length - 20} more</li>` : null;
-    const removal = html`. It removes ${plural(removals.length, 'item')} and no others:</p>\n<ul>${listed}${more}</ul><p>`;
+    const removal = html`. It removes ${plural(removals.length, 'item')} and no others:</p>\n${keysHtml(removals)}<p>`;
     return {
       title: 'Release the held run?',
       text: html`<p dir="auto">${why}</p>

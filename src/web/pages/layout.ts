@@ -56,6 +56,12 @@ export const tokenField = (token: string): Html => html`<input type="hidden" nam
 
 export const itemPath = (key: string): string => `/item/${key.split('/').map(encodeURIComponent).join('/')}`;
 
+/** The first of some keys, each a link to its item. */
+export const keysHtml = (keys: readonly string[]): Html => {
+  const listed = keys.slice(0, 20).map((key) => html`<li><a href="${itemPath(key)}">${key}</a></li>`);
+  return html`<ul>${listed}${keys.length > 20 ? html`<li>… and ${keys.length - 20} more</li>` : null}</ul>`;
+};
+
 export const runPath = (runId: string): string => `/run/${encodeURIComponent(runId)}`;
 
 export const runsPath = (target: string): string => `/runs/${encodeURIComponent(target)}`;

@@ -14,6 +14,7 @@ import {
   fateTone,
   hintHtml,
   itemPath,
+  keysHtml,
   noAct,
   type Page,
   proseHtml,
@@ -24,7 +25,8 @@ import {
 } from './layout.ts';
 
 export const runPage = (view: RunView, { now, act }: { now: number; act: Act }): Page => {
-  const { runId, target, startedAt, endedAt, reason, isHeld } = view;
+  const { runId, target, startedAt, endedAt, reason, removals } = view;
+  const isHeld = removals !== null;
   const { manifest, portal } = targetOfName(target);
   return {
     title: `Run ${runId}`,
@@ -32,6 +34,7 @@ export const runPage = (view: RunView, { now, act }: { now: number; act: Act }):
 <p class="soft"><code>${runId}</code>${endedAt && startedAt && html`, ${momentHtml(startedAt)}, took ${spanText(endedAt - startedAt)}`}</p>
 ${endedAt === null ? openHtml(view, { now, act }) : tilesHtml(view)}
 ${reason && html`<div class="note ${isHeld || reason.code === 'cancelled' ? 'wait' : 'bad'}">${reasonHtml(reason)}${isHeld ? html`<p class="row">${act('Release', 'release', { run: runId })}${act('Discard', 'discard', { run: runId })}</p>` : null}</div>`}
+${removals?.length ? html`<h2>It would remove ${plural(removals.length, 'item')}</h2>${keysHtml(removals)}` : null}
 ${causesHtml(view, act)}
 ${view.remarks.length === 0 ? null : html`<h2>Remarks</h2><ul>${view.remarks.slice(0, 50).map((remark) => html`<li dir="auto">${remark}</li>`)}</ul>`}
 ${
@@ -60,23 +63,24 @@ ${pause ? html`<p class="wait">It waits: portal ${pause} is paused.</p>` : null}
 ${jobs.length === 0 ? null : html`<h2>Now</h2>\n${jobsHtml(jobs, now)}`}`;
 };
 
-const tilesHtml = ({ fates }: RunView): Html => {
+const tilesHtml = ({ fates, reason }: RunView): Part => {
   const tiles = itemFates.flatMap((fate) => {
     const count = fates?.[fate] ?? 0;
     return count === 0 ? [] : [html`<li class="${fateTone(fate)}"><b>${countText(count)}</b> ${fate}</li>\n`];
   });
-  return tiles.length === 0 ? html`<p>It had nothing to do.</p>` : html`<ul class="tiles">\n${tiles}</ul>`;
+  if (tiles.length === 0) return reason ? null : html`<p>It had nothing to do.</p>`;
+  return html`<ul class="tiles">\n${tiles}</ul>`;
 };
 
 const causesHtml = (view: RunView, act: Act): Part => {
-  const { runId, causes, endedAt, isHeld } = view;
+  const { runId, causes, endedAt, removals } = view;
   if (causes.length === 0) return null;
   const total = causes.reduce((sum, { count }) => sum + count, 0);
-  const isAgain = endedAt !== null && !isHeld && causes.some(({ reason }) => canRetry(reason));
+  const isAgain = endedAt !== null && !removals && causes.some(({ reason }) => canRetry(reason));
   return html`<h2>${plural(total, 'item')} need${total === 1 ? 's' : ''} attention</h2>
 ${isAgain && causes.length > 1 ? html`<p class="row">${act('Retry all', 'retry', { run: runId })}</p>` : null}
 <ul class="cards">
-${causes.map((cause) => causeHtml(view, cause, endedAt === null || isHeld ? noAct : act))}</ul>`;
+${causes.map((cause) => causeHtml(view, cause, endedAt === null || removals ? noAct : act))}</ul>`;
 };
 
 const causeHtml = (view: RunView, { reason, count, items }: Cause, act: Act): Html => {
