@@ -307,11 +307,7 @@ describe('checking manifests and configurations', () => {
   it.each([
     ['none.csv', 'none.csv: there is no such file [source-missing]', 'check the path'],
     ['file.csv/none.csv', 'file.csv/none.csv: there is no such file [source-missing]', 'check the path'],
-    [
-      'folder.csv',
-      'folder.csv: this is a folder, not a file [source-missing]',
-      'name the files in it',
-    ],
+    ['folder.csv', 'folder.csv: this is a folder, not a file [source-missing]', 'name the files in it'],
     ['pipe.csv', 'pipe.csv: this is a pipe or device, not a file [source-missing]', 'name a regular file'],
     ['folder', 'folder: this is a folder, not a file [source-missing]', 'name the files in it'],
     ['none.yaml', 'none.yaml: there is no such file [manifest]', 'check the path'],

@@ -342,7 +342,9 @@ describe('sluice publish without a manifest', () => {
     await expect(publish(place, 'none')).rejects.toMatchObject({ message, hint });
     place.write('twins/a.csv', 'id\n1\n');
     place.write('twins/A.csv', 'id\n1\n');
-    await expect(publish(place, 'twins')).rejects.toThrow(/: (A\.csv and a|a\.csv and A)\.csv would get the same id "a"$/);
+    await expect(publish(place, 'twins')).rejects.toThrow(
+      /: (A\.csv and a|a\.csv and A)\.csv would get the same id "a"$/,
+    );
   });
 });
 
