@@ -2,12 +2,13 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { cases } from '../support/extent.ts';
 import { isAlive } from '../support/is-alive.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { makePlace, type Place } from './support/place.ts';
 import { readEmbedded } from './support/reader.ts';
 
-const count = 12;
+const count = cases(12, 5);
 const manifestOf = (place: Place, name: string, version = 1): string =>
   place.manifest({
     name,

@@ -71,7 +71,7 @@ const actionsOf = async (manifest: string, key: string): Promise<string[]> => {
   return planIn(out).items.find((item) => item.key === key)?.actions ?? [];
 };
 
-it.each(sampled(kinds, 3))(
+it.each(sampled(kinds, 5))(
   '%s is shown by plan and verify alike, and mended',
   { timeout: 120_000 },
   async (kind, act, at) => {

@@ -54,12 +54,18 @@ const findingsIn = (folder: string): PlacedFinding[] => jsonIn(folder, 'findings
 
 describe('export', () => {
   let there: There;
+  let whole: Report;
+  /** Where `whole` was exported to. */
+  let folder: string;
   beforeAll(async () => {
     there = await open();
+    whole = await exported(there, 'whole');
+    folder = join(there.place.dir, 'whole');
   });
 
   it('takes every dataset, resource and file, and a second time nothing', async () => {
     const { gateway, place } = there;
+    gateway.requests.length = 0;
     const report = await exported(there, 'first');
     const asked = gateway.requests.length;
     expect(report.counts).toMatchObject({ dataset: { done: size.datasets }, resource: { done: size.resources } });
@@ -80,11 +86,8 @@ describe('export', () => {
   });
 
   it('keeps what the portal says of a node beside what it means, and nothing of people', async () => {
-    const { place } = there;
-    await exported(there, 'values');
-    const folder = join(place.dir, 'values', 'datasets');
-    for (const name of await readdir(folder)) {
-      const text = readFileSync(join(folder, name, 'datapackage.json'), 'utf8');
+    for (const name of await readdir(join(folder, 'datasets'))) {
+      const text = readFileSync(join(folder, 'datasets', name, 'datapackage.json'), 'utf8');
       const { sluice, resources } = JSON.parse(text);
       expect(sluice.node).toMatchObject({ type: 'dataset', name: 'admin', field_contact_name: expect.anything() });
       expect(resources.length).toBeGreaterThan(0);
@@ -93,8 +96,6 @@ describe('export', () => {
   });
 
   it('writes data packages and a catalogue that are valid', async () => {
-    const folder = join(there.place.dir, 'valid');
-    await exported(there, 'valid');
     for (const name of await readdir(join(folder, 'datasets'))) {
       const isValid = isDataPackage(jsonIn(folder, 'datasets', name, 'datapackage.json'));
       expect({ name, isValid, errors: isDataPackage.errors }).toEqual({ name, isValid: true, errors: null });
@@ -200,9 +201,8 @@ describe('export', () => {
       3,
       expect.stringContaining('has no login, so it can only be'),
     ]);
-    const whole = await exported(there, 'whole');
     expect(whole.items.length).toBeGreaterThan(report.items.length);
-    expect(findingsIn(join(place.dir, 'whole')).filter(({ code }) => code === 'draft').length).toBeGreaterThan(0);
+    expect(findingsIn(folder).filter(({ code }) => code === 'draft').length).toBeGreaterThan(0);
   });
 
   it('takes single datasets, and no files where none are wanted', async () => {

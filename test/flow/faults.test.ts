@@ -2,7 +2,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { isWhole } from '../support/extent.ts';
+import { cases, isWhole } from '../support/extent.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { type Gateway, isWrite, openGateway, type Passed } from './support/gateway.ts';
 import { itemOf } from './support/items.ts';
@@ -19,7 +19,7 @@ beforeAll(async () => {
   [reader, gateway] = [await portal.reader(), await openGateway(portal.url)];
 });
 
-const count = 12;
+const count = cases(12, 7);
 const manifestOf = (place: Place, name: string): string =>
   place.manifest({
     name,

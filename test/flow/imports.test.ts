@@ -242,7 +242,7 @@ describe('an import that does not end by itself', () => {
   });
 
   it('is left at a stop, and the next start waits for it and continues', async () => {
-    const { place, reader } = await open({ batchDelay: 2500 });
+    const { place, reader, portal } = await open({ batchDelay: 2500 });
     const manifest = write(place, 'slow', { t: wide(6000) });
     const run = place.spawn(['publish', manifest]);
     await waitUntil('the import to begin', async () =>
@@ -250,6 +250,7 @@ describe('an import that does not end by itself', () => {
     );
     await run.end('SIGTERM');
     expect(await anyRows(reader, 6000)).toBe(false); // the import is still running
+    portal.server.site.batchDelay = 500;
     const { code, report } = await place.publish(manifest);
     expect(code, JSON.stringify(report.items)).toBe(0);
     expect(await reader.count(itemOf(report, 'slow/d/t').uuid)).toBe(6000);

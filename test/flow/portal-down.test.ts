@@ -16,7 +16,7 @@ beforeAll(async () => {
   reader = await portal.reader();
 });
 
-const count = cases(20, 12);
+const count = cases(20, 8);
 const manifestOf = (place: Place, name: string, to = 'local'): string =>
   place.manifest({
     name,

@@ -2,6 +2,7 @@
 import { afterAll, expect, it } from 'vitest';
 import { type PortalServer, startPortalServer } from '../../src/embedded-portal/portal-server.ts';
 import { createLog } from '../../src/model/log.ts';
+import { cases } from '../support/extent.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { openGateway } from './support/gateway.ts';
 import { makeRemotePlace } from './support/remote-place.ts';
@@ -23,7 +24,7 @@ it('publishes seven tables a dataset with six requests a table at most, and asks
     ...remoteConfig(gateway.url, { concurrency: 4 }),
     jobs: { lock: '30s', stalledCheck: '30s' },
   });
-  const [datasets, tables] = [6, 7];
+  const [datasets, tables] = [cases(6, 3), 7];
   const manifest = place.manifest({
     name: 'city',
     datasets: Array.from({ length: datasets }, (_d, at) => ({

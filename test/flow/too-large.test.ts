@@ -2,6 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { cases } from '../support/extent.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { openGateway } from './support/gateway.ts';
 import { makeRemotePlace } from './support/remote-place.ts';
@@ -9,10 +10,12 @@ import { startPortal } from './support/server.ts';
 
 const rows = (count: number): string => `a,b\n${`1,${'x'.repeat(40)}\n`.repeat(count)}`;
 
-it.each([
+const limits = [
   ['postMaxSize', 'Missing required argument field_name', 'post_max_size'],
   ['uploadMaxFilesize', 'Failed to upload file. 1', 'upload_max_filesize'],
-])(
+] as const;
+
+it.each(cases(limits.slice(), limits.slice(1)))(
   '%s: the former file stays, nothing is uploaded again, `retry` brings it once the limit is raised, and others follow',
   async (limit, words, name) => {
     const site = join(tempDir(), 'site.yaml');

@@ -134,7 +134,7 @@ describe('rebuild', () => {
   });
 
   it('restores many datasets after Redis was lost: the next publish writes nothing and doubles nothing', async () => {
-    const count = cases(60, 12);
+    const count = cases(60, 8);
     const datasets = Array.from({ length: count }, (_, index) => {
       const id = `d${index}`;
       const file = place.write(`data/many/${id}.csv`, `id,value\n${index},${id}\n`);

@@ -3,10 +3,11 @@ import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { expect, it } from 'vitest';
+import { bundled } from '../support/bundled.ts';
 import { sampled } from '../support/extent.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
-const cli = join(import.meta.dirname, '../../src/cli.ts');
+const cli = bundled(new URL('../../src/cli.ts', import.meta.url));
 
 const version = (env: NodeJS.ProcessEnv): string =>
   spawnSync(process.execPath, [cli, '--version'], { env: { PATH: process.env.PATH, ...env }, encoding: 'utf8' }).stdout;

@@ -19,6 +19,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { SourceRefusedError, StateMismatchError } from '../../../src/model/errors.ts';
 import { createLog } from '../../../src/model/log.ts';
 import { archiveClaim, foldersOf } from '../../../src/sources/drop/spool.ts';
+import { cases } from '../../support/extent.ts';
 import { runNode } from '../../support/run-node.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 import { waitUntil } from '../../support/wait-until.ts';
@@ -97,11 +98,11 @@ describe('a file dropped into the inbox', () => {
     async (how) => {
       const folder = tempDir();
       const watched = await openDrop(folder, { settleMs: 1000 });
-      const writing = runNode(appendSlowly, { args: [join(folder, 'slow.csv'), '40', '150', how] });
+      const writing = runNode(appendSlowly, { args: [join(folder, 'slow.csv'), '20', '150', how] });
       await waitUntil('it settles', () => watched.inbox.state().settling.some(({ path }) => path === 'slow.csv'));
       await writing;
       await settled(watched, 1);
-      const rows = Array.from({ length: 40 }, (_, row) => `${row},x\n`).join('');
+      const rows = Array.from({ length: 20 }, (_, row) => `${row},x\n`).join('');
       expect(watched.claims().map(textOf)).toEqual([rows]);
     },
   );
@@ -180,11 +181,12 @@ describe('many files', () => {
   it('dropped together are one batch, each claimed once', async () => {
     const folder = tempDir();
     // Long enough for a busy machine to see the last file before the first one has settled.
-    const watched = await openDrop(folder, { settleMs: 8000 });
-    for (let n = 0; n < 500; n += 1) drop(folder, `set-${n % 20}/r${n}.csv`, `n\n${n}\n`);
-    await settled(watched, 500);
-    expect(watched.batches.map((batch) => batch.length)).toEqual([500]);
-    expect(new Set(watched.claims().map((claim) => claim.dropped)).size).toBe(500);
+    const [count, settleMs] = cases([500, 8000], [100, 4000]);
+    const watched = await openDrop(folder, { settleMs });
+    for (let n = 0; n < count; n += 1) drop(folder, `set-${n % 20}/r${n}.csv`, `n\n${n}\n`);
+    await settled(watched, count);
+    expect(watched.batches.map((batch) => batch.length)).toEqual([count]);
+    expect(new Set(watched.claims().map((claim) => claim.dropped)).size).toBe(count);
     expect(watched.claims().every((claim) => textOf(claim) === `n\n${claim.resource.slice(1)}\n`)).toBe(true);
   });
 
