@@ -68,6 +68,8 @@ export const packReport = ({ items, ...head }: StoredReport): Promise<Buffer> =>
 /** The text of a whole report may be longer than a string can be. */
 const linesAtOnce = 1000;
 
+const headSchema = reportSchema.omit({ items: true });
+
 export const unpackReport = async (stored: Buffer): Promise<StoredReport> => {
   const lines: string[] = [];
   let begun = '';
@@ -78,8 +80,7 @@ export const unpackReport = async (stored: Buffer): Promise<StoredReport> => {
     lines.push(...pieces);
   }
   lines.push(begun);
-  const head = JSON.parse(lines.shift() ?? '');
-  return { ...reportSchema.omit({ items: true }).parse(head), items: itemLines(lines) };
+  return { ...headSchema.parse(JSON.parse(lines.shift() ?? '')), items: itemLines(lines) };
 };
 
 export const runSummarySchema = z.object({

@@ -50,6 +50,8 @@ export type ItemState = { begun: Begun; ended: ReportItem | null };
 
 const mostCauses = 50;
 
+const remarksSchema = z.array(z.string());
+
 const dropSchema = z.union([z.object({ claim: z.string(), key: z.string() }), settledClaimSchema]);
 
 export interface Runs extends ReturnType<typeof runsWith> {
@@ -164,7 +166,7 @@ const runsWith = (redis: Redis, keys: RedisKeys, keepMs: number, writer: StateWr
       return drops;
     },
 
-    remarks: async (runId: string): Promise<string[]> => (await fieldOf(runId, 'remarks', z.array(z.string()))) ?? [],
+    remarks: async (runId: string): Promise<string[]> => (await fieldOf(runId, 'remarks', remarksSchema)) ?? [],
 
     priority: async (runId: string): Promise<RunPriority> => {
       const text = await redis.hget(keys.run(runId), 'priority');

@@ -1,6 +1,5 @@
 // The datastore of a portal: imports attached tables, reports their status, searches their rows.
 import type { DatabaseSync } from 'node:sqlite';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { reasonOf } from '../../model/errors.ts';
 import type { Log } from '../../model/log.ts';
 import type { Reason } from '../../model/report.ts';
@@ -44,6 +43,10 @@ interface RunningImport {
   cancel: () => void;
 }
 
+const longestWaitMs = 30_000;
+const usualPickUpMs = 30_000;
+const longestSearchMs = 30_000;
+
 const threads = { of: import.meta.url, threads: 2 };
 const importers = new WorkerPool<ImportTask, ImportAnswer>({ file: 'import-worker', name: 'importFile', ...threads });
 const searchers = new WorkerPool<SearchTask, SearchRows>({ file: 'search-worker', name: 'searchRows', ...threads });
@@ -66,7 +69,7 @@ export class Datastore {
     this.#options = options;
     this.#records = openRecords(options.db);
     this.#files = new TableFiles(options.dir);
-    this.#pickUp = setInterval(() => this.#startPending(), options.pickUpMs ?? 30_000).unref();
+    this.#pickUp = setInterval(() => this.#startPending(), options.pickUpMs ?? usualPickUpMs).unref();
   }
 
   /**
@@ -166,7 +169,7 @@ export class Datastore {
     if (table === null) throw searchRefused(404, 'The resource has no datastore table.');
     const { fields, limit, rows, count } = planSearch(table, wish);
     if (budget.left <= 0) throw searchRefused(413, 'The answer is too large; ask for less at once.');
-    const tooLong = AbortSignal.timeout(30_000);
+    const tooLong = AbortSignal.timeout(longestSearchMs);
     const task = { path: this.#files.path(table.file), rows, count, most: budget.left };
     const found = await searchers.run(task, tooLong).catch((error: unknown) => {
       if (tooLong.aborted) throw searchRefused(503, 'The search took too long.');
@@ -297,7 +300,9 @@ export class Datastore {
   /** Waits for the end of an import, but no longer than a caller may wait. */
   async #waitFor(running: RunningImport | null): Promise<void> {
     if (running === null) return;
-    await Promise.race([running.done, sleep(this.#options.attachWaitMs ?? 30_000, undefined, { ref: false })]);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, this.#options.attachWaitMs ?? longestWaitMs).unref();
+    await Promise.race([running.done, promise]).finally(() => clearTimeout(timer));
   }
 
   /** Removes the table of a resource; `change` says what becomes of its record. */
