@@ -11,7 +11,7 @@ import { listNodes, observe } from '../pipeline/compare/observe.ts';
 import { changesAhead } from '../pipeline/compare/row-changes.ts';
 import { targetLimits } from '../pipeline/compare/target-limits.ts';
 import type { KnownState } from '../pipeline/plan/plan.ts';
-import { PlanTotals, planFileItems, TargetPlan } from '../pipeline/plan/target-plan.ts';
+import { openTargetPlan, planFileItems, planTotals } from '../pipeline/plan/target-plan.ts';
 import type { Portal } from '../portal-client/client.ts';
 import type { Runtime } from '../service/runtime.ts';
 import { gatherManifestSources } from '../service/sources.ts';
@@ -61,14 +61,14 @@ const showPlan = async (runtime: Runtime, manifest: Manifest, options: PlanOptio
   const portal = refreshed ? await runtime.portals.open(name) : null;
   const listed = portal ? await listNodes(portal, signal) : null;
   const isDoubted = options.refresh === true;
-  const totals = new PlanTotals();
+  const totals = planTotals();
   const limits = portal && targetLimits(portal);
   const show = (...text: Lines[]): void => {
     if (!options.json) for (const line of lines(...text)) say(io, line);
   };
   const kept: PlanFile['items'] = [];
   try {
-    const plan = await TargetPlan.open({
+    const plan = await openTargetPlan({
       ledger,
       target,
       wishes: gathered.wishes,
@@ -104,7 +104,7 @@ const showPlan = async (runtime: Runtime, manifest: Manifest, options: PlanOptio
       manifestPath: manifest.path,
       madeAt: new Date().toISOString(),
       contents: totals.hash(),
-      held: plan.held,
+      held: plan.held(),
       totals: totals.totals,
       ...defined({
         staying: unlessEmpty(plan.missing.staying),
@@ -113,7 +113,7 @@ const showPlan = async (runtime: Runtime, manifest: Manifest, options: PlanOptio
       }),
       items: kept,
     };
-    show(totalLines(made, totals.items));
+    show(totalLines(made, totals.count()));
     return made;
   } finally {
     await gathered.wishes.close();

@@ -41,47 +41,40 @@ interface LeaseParts {
 /** Time left on a lock (milliseconds) that is too short to begin a request. */
 const leastMs = 100;
 
+export type JobLease = ReturnType<typeof jobLease>;
+
 /**
  * The right to act for a job. The reply to every write in its name says how long the lock still stands; until then the
  * lease is valid, by a clock that also runs while the process is suspended.
  */
-export class JobLease {
-  readonly key: string;
-  readonly token: string;
-  readonly #parts: LeaseParts;
-  #until = 0;
+export const jobLease = ({ key, token, ask, lost }: LeaseParts) => {
+  let until = 0;
 
-  constructor(parts: LeaseParts) {
-    this.key = parts.key;
-    this.token = parts.token;
-    this.#parts = parts;
-  }
-
-  stands(): boolean {
-    return clock() < this.#until;
-  }
+  const stands = (): boolean => clock() < until;
 
   /** Takes the answer of Redis about the lock; `askedAt` is {@link clock} before it was asked. @throws JobLostError when it is not ours */
-  renewed(askedAt: number, leftMs: number | null): void {
+  const renewed = (askedAt: number, leftMs: number | null): void => {
     if (leftMs !== null) {
-      this.#until = askedAt + leftMs - leastMs;
+      until = askedAt + leftMs - leastMs;
       return;
     }
-    this.#until = 0;
-    this.#parts.lost();
+    until = 0;
+    lost();
     throw new JobLostError('another worker has taken this job over', {
       hint: 'nothing to do: it continues there; this process was too slow, suspended, or cut off from Redis',
     });
-  }
+  };
 
   /** Resolves when a write may be sent in the name of the job. @throws JobLostError when it is no longer ours */
-  async check(): Promise<void> {
-    while (!this.stands()) {
+  const check = async (): Promise<void> => {
+    while (!stands()) {
       const askedAt = clock();
-      this.renewed(askedAt, await this.#parts.ask());
+      renewed(askedAt, await ask());
     }
-  }
-}
+  };
+
+  return { key, token, stands, renewed, check };
+};
 
 const started = { monotonic: performance.now(), wall: Date.now() };
 

@@ -17,7 +17,7 @@ import {
   type Trace,
   UnfinishedItemsError,
 } from '../model/job.ts';
-import { JobLease } from '../model/lease.ts';
+import { type JobLease, jobLease } from '../model/lease.ts';
 import { endText } from '../model/ledger-entry.ts';
 import type { Log } from '../model/log.ts';
 import { meterOf, movedText } from '../model/moved.ts';
@@ -277,7 +277,7 @@ export class Turn implements JobContext {
   #lease(): JobLease {
     const { job, token } = this.#of;
     const key = `${job.queueQualifiedName}:${job.id}:lock`;
-    return new JobLease({
+    return jobLease({
       key,
       token,
       ask: () => leftOfLock(this.#parts.queues.connection, [key], [token]),

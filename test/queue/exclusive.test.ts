@@ -2,7 +2,7 @@
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, expect, it, vi } from 'vitest';
 import { JobLostError } from '../../src/model/errors.ts';
-import { JobLease } from '../../src/model/lease.ts';
+import { type JobLease, jobLease } from '../../src/model/lease.ts';
 import { exclusiveIn } from '../../src/queue/exclusive.ts';
 import { startTestRedis, type TestRedis } from '../support/redis.ts';
 import { waitUntil } from '../support/wait-until.ts';
@@ -28,7 +28,7 @@ const job = async (id: string): Promise<JobLease> => {
   const [key, token] = [`job:${id}:lock`, `token-${id}`];
   await redis.set(key, token);
   const ask = async () => ((await redis.get(key)) === token ? 5000 : null);
-  return new JobLease({ key, token, ask, lost: () => undefined });
+  return jobLease({ key, token, ask, lost: () => undefined });
 };
 
 /** Work in progress until it is told to end. */

@@ -3,7 +3,7 @@ import { type Job, Queue } from 'bullmq';
 import { Redis } from 'ioredis';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { JobLostError } from '../../src/model/errors.ts';
-import { type FieldWrite, JobLease } from '../../src/model/lease.ts';
+import { type FieldWrite, jobLease } from '../../src/model/lease.ts';
 import { JobJournal } from '../../src/queue/journal.ts';
 import { queuesOn } from '../../src/queue/queues.ts';
 import { openOwnRedis } from '../support/redis.ts';
@@ -24,7 +24,7 @@ beforeEach(async () => {
 
 const journalOn = (connection: Redis, keepLogs = 100): JobJournal => {
   const queues = queuesOn(connection, { prefix: 'q', attempts: 1, keepLogs, keepMs: 60_000 });
-  const lease = new JobLease({ key: lock, token: 'mine', ask: async () => null, lost: () => undefined });
+  const lease = jobLease({ key: lock, token: 'mine', ask: async () => null, lost: () => undefined });
   return new JobJournal(job, queues, lease);
 };
 const dataOf = async (): Promise<unknown> => JSON.parse((await redis.hget(queue.toKey('one'), 'data')) ?? 'null');

@@ -1,7 +1,7 @@
 // Held runs: written in the name of the job that plans, which another worker may have by then.
 import { expect, it } from 'vitest';
 import { JobLostError } from '../../src/model/errors.ts';
-import { JobLease } from '../../src/model/lease.ts';
+import { jobLease } from '../../src/model/lease.ts';
 import { redisKeys } from '../../src/model/redis-keys.ts';
 import { JobJournal } from '../../src/queue/journal.ts';
 import { queuesOn } from '../../src/queue/queues.ts';
@@ -17,7 +17,7 @@ const writerOf = async (runId: string): Promise<{ writer: JobJournal; lock: stri
   const job = await queues.runs.add('run', {}, { jobId: runId });
   const lock = `${queues.runs.toKey(runId)}:lock`;
   await redis.set(lock, 'mine', 'PX', 60_000);
-  const lease = new JobLease({ key: lock, token: 'mine', ask: async () => null, lost: () => undefined });
+  const lease = jobLease({ key: lock, token: 'mine', ask: async () => null, lost: () => undefined });
   return { writer: new JobJournal(job, queues, lease), lock };
 };
 

@@ -17,7 +17,13 @@ import { listNodes, observe } from '../compare/observe.ts';
 import { mayHaveNode, ownersOf } from '../plan/known-wish.ts';
 import type { Removal } from '../plan/missing.ts';
 import type { PlannedDataset } from '../plan/plan.ts';
-import { flatten, type PlannedPage, TargetPlan, type TargetPlanOptions } from '../plan/target-plan.ts';
+import {
+  flatten,
+  openTargetPlan,
+  type PlannedPage,
+  type TargetPlan,
+  type TargetPlanOptions,
+} from '../plan/target-plan.ts';
 import { type ExportDeps, forJob, type Gathered } from './deps.ts';
 import { planExport } from './export.ts';
 import { withDecision } from './refused-file.ts';
@@ -157,7 +163,7 @@ const writePages = async (planning: Planning, refresh: boolean) => {
   const { deps, request, gathered, pins, isLimited } = planning;
   const { manifest, wishes, isDrop } = gathered;
   const writer = deps.runs.newPlan(request.runId);
-  const plan = await TargetPlan.open({
+  const plan = await openTargetPlan({
     ledger: deps.ledger,
     target: request,
     wishes,
@@ -245,7 +251,7 @@ const isRetried = ({ refused }: LedgerEntry, { source }: ResourceWish, { why }: 
 /** Holds a run beyond the limits of the guard; one that passes replaces any that was held before. */
 const passGuard = async ({ deps, request, writer, gathered, isLimited }: Planning, plan: TargetPlan): Promise<void> => {
   const { runId, manifest, portal, manifestPath } = request;
-  const why = request.release === null ? plan.held : null;
+  const why = request.release === null ? plan.held() : null;
   if (why !== null) {
     // An empty source never removes anything, released or not.
     const removals = gathered.wishes.length === 0 ? [] : plan.missing.removals.map(({ key }) => key);

@@ -58,117 +58,103 @@ export interface PlannedPage {
 
 const nothingMissing = { renames: [], newlyMissing: [], returned: [], removals: [], staying: [], unproven: null };
 
-export class TargetPlan {
+export type TargetPlan = Awaited<ReturnType<typeof openTargetPlan>>;
+
+export const openTargetPlan = async (options: TargetPlanOptions) => {
+  const { ledger, target, wishes, only, isWhole, rules, observe, isCounted = () => true } = options;
   /** What is known of every key of the target. */
-  readonly index: ReadonlyMap<string, IndexedEntry>;
-  readonly missing: Missing;
-  readonly #options: TargetPlanOptions;
-  readonly #owners: Map<string, string>;
-  /** Keys of resources with a node that the source does not name, by dataset. */
-  readonly #strays: ReadonlyMap<string, string[]>;
+  const index: ReadonlyMap<string, IndexedEntry> = await ledger.index(target);
+  const missing: Missing = options.isLimited ? nothingMissing : await missingOf(options, index);
+  const owners = ownersOf(index.values());
   /** By their former and their new key. */
-  readonly #renames = new Map<string, Rename>();
-  #updates = 0;
-
-  private constructor(options: TargetPlanOptions, index: ReadonlyMap<string, IndexedEntry>, missing: Missing) {
-    this.#options = options;
-    this.index = index;
-    this.missing = missing;
-    this.#owners = ownersOf(index.values());
-    for (const rename of missing.renames) {
-      this.#owners.set(rename.from.uuid, rename.to);
-      this.#renames.set(rename.from.key, rename).set(rename.to, rename);
-    }
-    const isStray = ({ key, nid }: IndexedEntry): boolean =>
-      nid !== null && !options.wishes.keys.has(key) && kindOfKey(key) === 'resource';
-    const strays = [...index.values()].flatMap((entry) => (isStray(entry) ? [entry.key] : []));
-    this.#strays = Map.groupBy(strays, (key) => parentKey(key));
+  const renames = new Map<string, Rename>();
+  for (const rename of missing.renames) {
+    owners.set(rename.from.uuid, rename.to);
+    renames.set(rename.from.key, rename).set(rename.to, rename);
   }
+  const isStray = ({ key, nid }: IndexedEntry): boolean =>
+    nid !== null && !wishes.keys.has(key) && kindOfKey(key) === 'resource';
+  /** Keys of resources with a node that the source does not name, by dataset. */
+  const strays = Map.groupBy(
+    [...index.values()].flatMap((entry) => (isStray(entry) ? [entry.key] : [])),
+    (key) => parentKey(key),
+  );
+  let updates = 0;
 
-  static async open(options: TargetPlanOptions): Promise<TargetPlan> {
-    const index = await options.ledger.index(options.target);
-    return new TargetPlan(options, index, options.isLimited ? nothingMissing : await missingOf(options, index));
-  }
+  const renamesOf = (keys: Iterable<string>): Set<Rename> =>
+    new Set([...keys].flatMap((key) => renames.get(key) ?? []));
 
-  get remarks(): string[] {
-    return this.missing.unproven === null ? [] : [unprovenRemark(this.missing.unproven)];
-  }
+  /** Ledger entries of wishes and removals, and of everything below the same datasets. */
+  const entriesOf = async (wanted: DatasetWish[], removals: Removal[]): Promise<KnownState['entries']> => {
+    const own = [...keysOf(wanted), ...removals.map(({ key }) => key)];
+    const parents = [...wanted, ...removals].map(({ key }) => datasetOf(key));
+    const renamed = [...renamesOf(own)].map(({ from }) => from.key);
+    const keys = new Set([...own, ...renamed, ...parents, ...parents.flatMap((key) => strays.get(key) ?? [])]);
+    const known = [...keys].filter((key) => index.has(key));
+    return mapOf(known, await ledger.entriesOf(target.portal, known));
+  };
+
+  /** What was sent last for items with work, which most runs have few of; for all items of a plan that is one page. */
+  const sentOf = async (datasets: PlannedDataset[]): Promise<KnownState['sent']> => {
+    const keys = flatten(datasets)
+      .filter(({ nid, actions }) => nid !== null && (isWhole || actions.length > 0))
+      .map(({ key }) => key);
+    const stored = keys.map((key) => renames.get(key)?.from.key ?? key);
+    return mapOf(keys, await ledger.sentOf(target.portal, stored));
+  };
+
+  const pageOf = async (page: DatasetWish[], removals: Removal[]): Promise<PlannedPage> => {
+    const wanted = limitTo(page, only);
+    const entries = await entriesOf(wanted, removals);
+    const looked = await observe(wanted, entries, missing.renames.length === 0);
+    const observed = applyRenames(looked, [...renamesOf([...entries.keys(), ...keysOf(wanted)])]);
+    const named = withKnownUuids(withKnownNames(wanted, looked), observed.entries, owners);
+    const plans = named.map((wish) => ({ wish, planned: planDataset(wish, observed) }));
+    const known = { ...observed, sent: await sentOf(plans.map(({ planned }) => planned)) };
+    const datasets = plans.map(({ wish, planned }) => withChanges(planned, wish, known));
+    const isUpdate = ({ actions }: PlanFileItem) => actions.some((action) => action !== 'verify' && action !== 'fetch');
+    updates += flatten(datasets).filter((item) => item.nid !== null && isCounted(item.key) && isUpdate(item)).length;
+    const order = new Map(page.map(({ key, resources }) => [key, resources.map((each) => each.key)]));
+    return { wishes: named, datasets, removals, known, order };
+  };
 
   /** The parts of the plan: datasets in the order of the source, then removals in others. */
-  async *pages(): AsyncGenerator<PlannedPage> {
-    const { wishes, isWhole } = this.#options;
-    const removals = Map.groupBy(this.missing.removals, ({ key }) => datasetOf(key));
+  async function* pages(): AsyncGenerator<PlannedPage> {
+    const removals = Map.groupBy(missing.removals, ({ key }) => datasetOf(key));
     if (isWhole) {
-      yield await this.#page(await wishes.all(), this.missing.removals);
+      yield await pageOf(await wishes.all(), missing.removals);
       return;
     }
     for await (const page of wishes.pages()) {
       const own = page.flatMap(({ key }) => removals.get(key) ?? []);
       for (const { key } of page) removals.delete(key);
-      const planned = await this.#page(page, own);
+      const planned = await pageOf(page, own);
       if (planned.wishes.length > 0 || own.length > 0) yield planned;
     }
     let rest: Removal[] = [];
     for (const some of removals.values()) {
       rest.push(...some);
       if (rest.length < removalsPerPage) continue;
-      yield await this.#page([], rest);
+      yield await pageOf([], rest);
       rest = [];
     }
-    if (rest.length > 0) yield await this.#page([], rest);
+    if (rest.length > 0) yield await pageOf([], rest);
   }
 
-  /** Why the guard holds the plan, or null; known after the last page. */
-  get held(): string | null {
-    const { wishes, rules, isCounted = () => true } = this.#options;
-    const known = [...this.index.values()].filter(({ nid, removed }) => nid !== null && !removed).length;
-    const removals = this.missing.removals.filter(({ key }) => isCounted(key)).length;
-    return guardVerdict({ known, removals, updates: this.#updates, wished: wishes.length }, rules.guard);
-  }
+  return {
+    index,
+    missing,
+    pages,
+    remarks: missing.unproven === null ? [] : [unprovenRemark(missing.unproven)],
 
-  async #page(page: DatasetWish[], removals: Removal[]): Promise<PlannedPage> {
-    const { only, observe, isCounted = () => true } = this.#options;
-    const wanted = limitTo(page, only);
-    const entries = await this.#entries(wanted, removals);
-    const looked = await observe(wanted, entries, this.missing.renames.length === 0);
-    const observed = applyRenames(looked, [...this.#renamesOf([...entries.keys(), ...keysOf(wanted)])]);
-    const wishes = withKnownUuids(withKnownNames(wanted, looked), observed.entries, this.#owners);
-    const plans = wishes.map((wish) => ({ wish, planned: planDataset(wish, observed) }));
-    const known = { ...observed, sent: await this.#sent(plans.map(({ planned }) => planned)) };
-    const datasets = plans.map(({ wish, planned }) => withChanges(planned, wish, known));
-    const isUpdate = ({ actions }: PlanFileItem) => actions.some((action) => action !== 'verify' && action !== 'fetch');
-    this.#updates += flatten(datasets).filter(
-      (item) => item.nid !== null && isCounted(item.key) && isUpdate(item),
-    ).length;
-    const order = new Map(page.map(({ key, resources }) => [key, resources.map((each) => each.key)]));
-    return { wishes, datasets, removals, known, order };
-  }
-
-  #renamesOf(keys: Iterable<string>): Set<Rename> {
-    return new Set([...keys].flatMap((key) => this.#renames.get(key) ?? []));
-  }
-
-  /** Ledger entries of wishes and removals, and of everything below the same datasets. */
-  async #entries(wishes: DatasetWish[], removals: Removal[]): Promise<KnownState['entries']> {
-    const { ledger, target } = this.#options;
-    const own = [...keysOf(wishes), ...removals.map(({ key }) => key)];
-    const parents = [...wishes, ...removals].map(({ key }) => datasetOf(key));
-    const renamed = [...this.#renamesOf(own)].map(({ from }) => from.key);
-    const keys = new Set([...own, ...renamed, ...parents, ...parents.flatMap((key) => this.#strays.get(key) ?? [])]);
-    const known = [...keys].filter((key) => this.index.has(key));
-    return mapOf(known, await ledger.entriesOf(target.portal, known));
-  }
-
-  /** What was sent last for items with work, which most runs have few of; for all items of a plan that is one page. */
-  async #sent(datasets: PlannedDataset[]): Promise<KnownState['sent']> {
-    const { ledger, target, isWhole } = this.#options;
-    const keys = flatten(datasets)
-      .filter(({ nid, actions }) => nid !== null && (isWhole || actions.length > 0))
-      .map(({ key }) => key);
-    const stored = keys.map((key) => this.#renames.get(key)?.from.key ?? key);
-    return mapOf(keys, await ledger.sentOf(target.portal, stored));
-  }
-}
+    /** Why the guard holds the plan, or null; known after the last page. */
+    held: (): string | null => {
+      const known = [...index.values()].filter(({ nid, removed }) => nid !== null && !removed).length;
+      const removals = missing.removals.filter(({ key }) => isCounted(key)).length;
+      return guardVerdict({ known, removals, updates, wished: wishes.length }, rules.guard);
+    },
+  };
+};
 
 export const flatten = (datasets: PlannedDataset[]): PlanFileItem[] =>
   datasets.flatMap(({ resources, ...dataset }) => [dataset, ...resources]);
@@ -193,27 +179,28 @@ export const planFileItems = (datasets: PlannedDataset[], removals: readonly Rem
 ];
 
 /** Totals of a plan whose items come in parts: actions by name, bytes to send, and a hash over what is wanted. */
-export class PlanTotals {
-  readonly totals: PlanFile['totals'] = { actions: {}, bytes: 0 };
-  items = 0;
-  readonly #wishes = createHash('sha256');
+export const planTotals = () => {
+  const totals: PlanFile['totals'] = { actions: {}, bytes: 0 };
+  const wanted = createHash('sha256');
+  let count = 0;
+  return {
+    totals,
+    count: (): number => count,
 
-  add(items: PlanFile['items']): void {
-    const { actions } = this.totals;
-    this.items += items.length;
-    for (const item of items) {
-      this.totals.bytes += item.bytes;
-      for (const action of item.actions.length > 0 ? item.actions : ['none'])
-        actions[action] = (actions[action] ?? 0) + 1;
-      if (item.metadata !== null) this.#wishes.update(`${item.key} ${item.metadata} ${item.sha256 ?? ''}\n`);
-    }
-  }
+    add: (items: PlanFile['items']): void => {
+      count += items.length;
+      for (const item of items) {
+        totals.bytes += item.bytes;
+        for (const action of item.actions.length > 0 ? item.actions : ['none'])
+          totals.actions[action] = (totals.actions[action] ?? 0) + 1;
+        if (item.metadata !== null) wanted.update(`${item.key} ${item.metadata} ${item.sha256 ?? ''}\n`);
+      }
+    },
 
-  /** sha256 over the metadata of all wishes and the bytes of all files; nothing can be added after it. */
-  hash(): string {
-    return this.#wishes.digest('hex');
-  }
-}
+    /** sha256 over the metadata of all wishes and the bytes of all files; nothing can be added after it. */
+    hash: (): string => wanted.digest('hex'),
+  };
+};
 
 const keysOf = (wishes: readonly DatasetWish[]): string[] =>
   wishes.flatMap((wish) => [wish, ...wish.resources]).map(({ key }) => key);

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { uuidOfKey } from '../../../src/model/key.ts';
 import type { ResourceWish } from '../../../src/model/wish.ts';
 import type { TargetPlanOptions } from '../../../src/pipeline/plan/target-plan.ts';
-import { PlanTotals, planFileItems } from '../../../src/pipeline/plan/target-plan.ts';
+import { planFileItems, planTotals } from '../../../src/pipeline/plan/target-plan.ts';
 import { defaultRules } from '../../../src/sources/manifest/schema.ts';
 import { datasetWish, liveState, resourceWish, source } from './support/make.ts';
 import { planAll } from './support/plan-all.ts';
@@ -60,7 +60,7 @@ it('totals count actions and the bytes to send', async () => {
   known.sources.set('m/d1/r', source('12345'));
   const plan = await planAll(catalogue.slice(1, 3), known, options);
   const items = planFileItems(plan.datasets, plan.removals);
-  const counted = new PlanTotals();
+  const counted = planTotals();
   counted.add(items.slice(0, 2));
   counted.add(items.slice(2));
   expect(counted.totals).toEqual({

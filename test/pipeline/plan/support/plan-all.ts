@@ -3,7 +3,7 @@ import type { Target } from '../../../../src/model/redis-keys.ts';
 import type { DatasetWish } from '../../../../src/model/wish.ts';
 import type { Missing } from '../../../../src/pipeline/plan/missing.ts';
 import type { KnownState } from '../../../../src/pipeline/plan/plan.ts';
-import { type PlannedPage, TargetPlan, type TargetPlanOptions } from '../../../../src/pipeline/plan/target-plan.ts';
+import { openTargetPlan, type PlannedPage, type TargetPlanOptions } from '../../../../src/pipeline/plan/target-plan.ts';
 import { defaultRules } from '../../../../src/sources/manifest/schema.ts';
 import { WishList } from '../../../../src/sources/wish-list.ts';
 
@@ -23,7 +23,7 @@ export const planAll = async (
   known: KnownState,
   options: Partial<TargetPlanOptions> = {},
 ): Promise<WholePlan> => {
-  const plan = await TargetPlan.open({
+  const plan = await openTargetPlan({
     ledger: {
       index: async () => new Map(known.entries),
       entriesOf: async (_portal, keys) => keys.map((key) => known.entries.get(key) ?? null),
@@ -47,5 +47,5 @@ export const planAll = async (
     whole.removals.push(...page.removals);
     whole.pages.push([...page.wishes, ...page.removals].map(({ key }) => key));
   }
-  return { ...whole, held: plan.held };
+  return { ...whole, held: plan.held() };
 };
