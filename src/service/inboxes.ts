@@ -172,7 +172,7 @@ export const takeDropped = async (runtime: Runtime, manifest: DropManifest, sign
   const inbox = await inboxOf(runtime, manifest, async () => undefined); // the run that follows takes all claims
   try {
     await inbox.scanned;
-    while (!signal.aborted && !inbox.isSettled) await sleep(50, undefined, { signal }).catch(() => undefined);
+    while (!signal.aborted && !inbox.isSettled()) await sleep(50, undefined, { signal }).catch(() => undefined);
     return inbox.state().left.map(({ path, reason }) => `ignored ${oneLine(path)}: ${reason}`);
   } finally {
     await inbox.close();

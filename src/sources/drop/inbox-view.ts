@@ -158,8 +158,6 @@ export const inboxView = ({ inbox, placed: placedBy, marker, settleMs, log }: In
   return { settlers, left, leave, look, scan, due, nextDue, mayJoin };
 };
 
-export type InboxView = ReturnType<typeof inboxView>;
-
 interface WatchOptions {
   poll: boolean;
   depth: number;
