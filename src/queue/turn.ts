@@ -17,7 +17,7 @@ import {
   type Trace,
   UnfinishedItemsError,
 } from '../model/job.ts';
-import { type JobLease, jobLease } from '../model/lease.ts';
+import { jobLease } from '../model/lease.ts';
 import { endText } from '../model/ledger-entry.ts';
 import type { Log } from '../model/log.ts';
 import { meterOf, movedText } from '../model/moved.ts';
@@ -71,198 +71,203 @@ const [afterProbeMs, heldMs, noteEveryMs] = [1000, 60_000, 15_000];
 /** Why a job that is no longer ours ends here. */
 export const lockLost = 'the lock of the job was lost; another worker resumes it';
 
-/** See the head of this file; it is what the handler gets. */
-export class Turn implements JobContext {
-  data: JobDataOf[JobKind];
-  readonly id: string;
-  readonly due: number;
-  readonly attempt: number;
-  readonly isLast: boolean;
-  readonly signal: AbortSignal;
-  readonly log: Log;
-  readonly writer: JobJournal;
-  readonly step: StepLog['step'];
-  readonly note: StepLog['note'];
-  readonly #parts: TurnParts;
-  readonly #of: TurnOf;
-  readonly #handler: Handler;
-  readonly #refused = new AbortController();
-  readonly #lost: AbortSignal;
+/** See the head of this file; `run` and `giveBack` resolve when the job has ended, or throw what the engine is to do with it. */
+export const jobTurn = (parts: TurnParts, of: TurnOf) => {
+  const { queue, queues, pauses, breaker, heartbeat } = parts;
+  const { job, token, isolation, taken, stopped, cancelled, paused } = of;
+  let { data } = of;
+  const id = job.id ?? '';
+  const { kind, portal } = data;
+  const runId = 'runId' in data ? data.runId : undefined;
+  const isOfRun = kind === 'run' || kind === 'close';
+  const handler = parts.handlers[kind] as Handler; // the table is keyed by kind
+  const attempt = job.attemptsMade + 1;
+  const isLast = attempt >= (job.opts.attempts ?? 1);
+  const refused = new AbortController();
+  // The engine cancels by the job's id, which may stand for a later activation in this same worker by now.
+  const lost = AbortSignal.any([refused.signal, ...(taken ? [taken] : [])]);
+  const stops = [stopped, cancelled, lost];
   /** Aborted when a step must not begin, or must end. */
-  readonly #stopsStep: AbortSignal;
-  #endAlone: () => void = () => undefined;
+  const stopsStep = AbortSignal.any([...stops, paused]);
+  // Between its steps, a job of the run itself needs nothing of the portal.
+  const signal = isOfRun ? AbortSignal.any(stops) : stopsStep;
+  const lockKey = `${job.queueQualifiedName}:${job.id}:lock`;
+  const lease = jobLease({
+    key: lockKey,
+    token,
+    ask: () => leftOfLock(queues.connection, [lockKey], [token]),
+    lost: () => refused.abort(lockLost),
+  });
+  const writer = new JobJournal(job, queues, lease);
+  let endAlone = (): void => undefined;
 
-  constructor(parts: TurnParts, of: TurnOf) {
-    const { job, data, taken, stopped, cancelled, paused } = of;
-    this.#parts = parts;
-    this.#of = of;
-    this.data = data;
-    this.#handler = parts.handlers[data.kind] as Handler; // the table is keyed by kind
-    this.id = job.id ?? '';
-    this.due = job.opts.prevMillis ?? job.timestamp + (job.opts.delay ?? 0);
-    this.attempt = job.attemptsMade + 1;
-    this.isLast = this.attempt >= (job.opts.attempts ?? 1);
-    // The engine cancels by the job's id, which may stand for a later activation in this same worker by now.
-    this.#lost = AbortSignal.any([this.#refused.signal, ...(taken ? [taken] : [])]);
-    const stops = [stopped, cancelled, this.#lost];
-    this.#stopsStep = AbortSignal.any([...stops, paused]);
-    // Between its steps, a job of the run itself needs nothing of the portal.
-    this.signal = this.#isOfRun ? AbortSignal.any(stops) : this.#stopsStep;
-    this.writer = new JobJournal(job, parts.queues, this.#lease());
-    this.log = parts.log.child(this.#about('key' in data ? data.key : ''));
-    ({ step: this.step, note: this.note } = this.#stepLog(''));
-  }
+  const traceNow = (): Trace => data.trace ?? noTrace;
 
-  item(key: string): ItemLog {
-    const { step, note } = this.#stepLog(key);
-    let last: string | null = null;
-    return {
-      resumed: this.#trace.interrupted.includes(key),
-      get lastStep() {
-        return last;
-      },
-      step: (label, work, format) => {
-        last = label.name;
-        return step(label, work, format);
-      },
-      note,
-      end: () => this.#leave(key),
-    };
-  }
+  /** What lines of the log say of an item, or with '' of the job. */
+  const about = (key: string): object => ({ jobId: id, kind, portal, runId, ...(key === '' ? {} : { key }) });
 
-  poisonOf(key: string): SluiceError | null {
-    return poisonOf(this.#trace, key);
-  }
-
-  readonly exclusive: JobContext['exclusive'] = async (name, stop, work) => {
-    const leave = await this.#of.isolation.enterLocked(this.id, this.signal);
-    return this.#parts.exclusive(name, this.writer.lease, stop, work).finally(leave);
+  /** Adds a line to the log of an item, or with '' of the job. */
+  const line = (key: string, text: string): void => {
+    if (runId === undefined || (key === '' && !isOfRun)) writer.line(text);
+    else writer.line(text, parts.logKey(key === '' ? runId : itemId(runId, key)));
   };
 
-  /** Resolves when the job has ended, well or not; throws what the engine is to do with one that has not. */
-  async run(): Promise<unknown> {
+  const save = (trace: Trace): void => {
+    data = { ...data, trace: { ...trace, by: heartbeat.id, at: Date.now() } };
+    writer.save(data);
+  };
+
+  /** A step begins, `since` then; or it stands until the next one. */
+  const enter = (key: string, step: string, since?: number): void => {
+    const { interrupted, steps, going } = traceNow();
+    const others = interrupted.filter((each) => each !== key);
+    const now = { ...without(going, key), ...(since && { [key]: { since, moved: null } }) };
+    save({ ...traceNow(), interrupted: others, steps: { ...steps, [key]: step }, going: now });
+  };
+
+  const leave = (key: string): void => {
+    const { steps, going } = traceNow();
+    save({ ...traceNow(), steps: without(steps, key), going: without(going, key) });
+  };
+
+  const inStep = async <T>(
+    key: string,
+    { name, on, writes = false, light = false }: StepLabel,
+    work: StepWork<T>,
+    format: (result: T) => string = () => 'ok',
+  ): Promise<T> => {
+    const [begun, since] = [performance.now(), Date.now()];
+    let toldAt = since;
+    const meter = meterOf((moved) => {
+      save({ ...traceNow(), going: { ...traceNow().going, [key]: { since, moved } } });
+      if (moved.at - toldAt < noteEveryMs) return;
+      toldAt = moved.at;
+      line(key, `${name} ${on}: ${movedText(moved, moved.at)}`);
+    });
+    const before = traceNow().steps[key];
+    const end = (facts: object, logged: string, text: string): void => {
+      const ms = Math.round(performance.now() - begun);
+      parts.log.info({ ...about(key), action: name, on, ms, ...facts }, logged);
+      line(key, `${name} ${on}: ${text} (${ms} ms)`);
+    };
+    enter(key, name, since);
+    // The note before a write takes the step's name along; other work on this host may crash the worker.
+    if (!writes && !light) writer.hurry();
     try {
-      await this.#answerKills();
-      const result = await this.#handler.run(this);
-      await this.writer.flush();
-      await this.#advance();
+      // A step that writes is never cut off by a stop, only when the job is no longer ours.
+      const run = () => work(writes ? lost : stopsStep, meter.tell);
+      const result = await (writes ? of.writing(run) : run());
+      if (writes) void breaker.worked(portal);
+      const outcome = format(result);
+      end({ outcome }, 'step done', outcome);
       return result;
     } catch (error) {
-      return await this.#settle(error);
+      if (error instanceof GiveBack || (stopsStep.aborted && !writes)) throw new GiveBack();
+      const reason = reasonOf(error);
+      end({ reason }, 'step failed', `failed, ${reasonText(reason)}`);
+      throw error;
     } finally {
-      this.#endAlone();
+      meter.end();
+      // Between two steps the last one stands, so that kills there do not add up to kills in one place.
+      enter(key, before ?? name);
     }
-  }
+  };
 
-  get #runId(): string | undefined {
-    return 'runId' in this.data ? this.data.runId : undefined;
-  }
+  const stepLog = (key: string): StepLog => ({
+    note: async (text) => {
+      parts.log.info({ ...about(key), action: 'note' }, text);
+      line(key, text);
+    },
+    step: async (label, work, format) => {
+      if (stopsStep.aborted) throw new GiveBack();
+      await lease.check(); // under load a lost lock may be noticed late
+      const end = await isolation.enter({ job: id, item: key }, stopsStep);
+      try {
+        const facts = { 'sluice.portal': portal, 'sluice.run': runId ?? '', 'sluice.job': kind, 'sluice.key': key };
+        return await inSpan(`step ${label.name}`, facts, () => inStep(key, label, work, format));
+      } finally {
+        end();
+      }
+    },
+  });
 
-  get #isOfRun(): boolean {
-    return this.data.kind === 'run' || this.data.kind === 'close';
-  }
+  const { step, note } = stepLog('');
+  const context: JobContext = {
+    id,
+    get data() {
+      return data;
+    },
+    due: job.opts.prevMillis ?? job.timestamp + (job.opts.delay ?? 0),
+    attempt,
+    isLast,
+    signal,
+    log: parts.log.child(about('key' in data ? data.key : '')),
+    writer,
+    step,
+    note,
 
-  get #trace(): Trace {
-    return this.data.trace ?? noTrace;
-  }
+    item: (key): ItemLog => {
+      const own = stepLog(key);
+      let last: string | null = null;
+      return {
+        resumed: traceNow().interrupted.includes(key),
+        get lastStep() {
+          return last;
+        },
+        step: (label, work, format) => {
+          last = label.name;
+          return own.step(label, work, format);
+        },
+        note: own.note,
+        end: () => leave(key),
+      };
+    },
+
+    poisonOf: (key) => poisonOf(traceNow(), key),
+
+    exclusive: async (name, stop, work) => {
+      const end = await isolation.enterLocked(id, signal);
+      return parts.exclusive(name, lease, stop, work).finally(end);
+    },
+  };
+  const { log } = context;
 
   /**
    * Counts the kills of a job before it continues. One that was hit more than once continues alone, so that bystanders are
    * not hit with it again.
    * @throws PoisonJobError when the job itself, and not one of its items, was hit too often in the same step
    */
-  async #answerKills(): Promise<void> {
-    const { job, isolation } = this.#of;
-    if (this.attempt > 1) await this.note(`attempt ${this.attempt}`);
-    if (job.stalledCounter > this.#trace.stalls) {
-      const { by } = this.#trace;
-      const isLoss = by !== undefined && (await this.#parts.heartbeat.lives(by));
-      const { trace, lines } = withKill(this.#trace, job.stalledCounter, isLoss ? 'losses' : 'kills');
-      for (const [key, line] of lines) this.#line(key, line);
-      this.#save(trace);
+  const answerKills = async (): Promise<void> => {
+    if (attempt > 1) await note(`attempt ${attempt}`);
+    const { stalls, by } = traceNow();
+    if (job.stalledCounter > stalls) {
+      const isLoss = by !== undefined && (await heartbeat.lives(by));
+      const { trace, lines } = withKill(traceNow(), job.stalledCounter, isLoss ? 'losses' : 'kills');
+      for (const [key, text] of lines) line(key, text);
+      save(trace);
     }
-    await this.writer.flush(); // what is written down of a kill must outlive the next
-    const poison = this.poisonOf('');
+    await writer.flush(); // what is written down of a kill must outlive the next
+    const poison = poisonOf(traceNow(), '');
     if (poison) throw poison;
-    if (isSuspect(this.#trace)) {
-      this.#enter('', waitsAlone);
-      await this.writer.flush();
-      this.#endAlone = await isolation.begin(this.id, this.signal);
-      this.#leave('');
-      await this.writer.flush();
+    if (isSuspect(traceNow())) {
+      enter('', waitsAlone);
+      await writer.flush();
+      endAlone = await isolation.begin(id, signal);
+      leave('');
+      await writer.flush();
     }
-    if (this.signal.aborted) throw new GiveBack();
-  }
+    if (signal.aborted) throw new GiveBack();
+  };
 
   /** Something of the run has ended. Where that cannot be followed up now, the sweep does it. */
-  async #advance(): Promise<void> {
-    if (this.#runId === undefined) return;
-    await this.#parts
-      .ended(this.#runId)
-      .catch((err: unknown) => this.log.warn({ err }, 'the run could not be advanced'));
-  }
-
-  /** Decides what becomes of a job whose handler has thrown: it is moved back, tried again later, or given up. */
-  async #settle(thrown: unknown): Promise<unknown> {
-    // What was learned is written down while the job is still ours; a failure of that is reported below.
-    await this.writer.flush().catch(() => undefined);
-    if (this.#lost.aborted || isLockGone(thrown)) {
-      this.writer.drop();
-      this.log.warn({ action: 'lost' }, lockLost);
-      throw new WaitingError(lockLost);
-    }
-    if (this.#of.cancelled.aborted) return this.#cancel();
-    const { portal } = this.data;
-    const error = machineFault(thrown instanceof UnfinishedItemsError ? thrown.first : thrown);
-    // Whatever fails while the job is to stop may have failed for that; if not, it fails again. A pause is a cause.
-    const causes = error instanceof Error ? [error, error.cause] : [];
-    if (causes.some((each) => each instanceof GiveBack) || this.signal.aborted) return this.giveBack();
-    if (error instanceof PortalLoginError) {
-      await this.note(`portal paused: ${error.message}`);
-      await this.#parts.pauses.pause(portal, reasonOf(error));
-      return this.giveBack();
-    }
-    if (await this.#parts.breaker.failed(portal, error)) {
-      await this.note(`waits without using an attempt, because the portal is paused: ${reasonOf(error).message}`);
-      return this.giveBack();
-    }
-    if (isRetryable(error) && !this.isLast) {
-      await this.writer.flush();
-      throw error;
-    }
-    if (!(error instanceof SluiceError)) this.log.error({ err: error }, 'job failed because of a bug');
-    const reason = reasonOf(error);
-    await this.note(endText(reason));
-    this.log.warn({ action: 'give-up', reason }, 'job failed for good');
-    return this.#giveUp(error, thrown);
-  }
-
-  /** Its run is cancelled: the job ends what it is for. One that closes the run begins again, to end it early. */
-  async #cancel(): Promise<unknown> {
-    if (this.data.kind === 'close') {
-      await this.#of.job.moveToWait(this.#of.token);
-      throw new WaitingError();
-    }
-    await this.note('cancelled');
-    const error = cancelledError(this.data as { runId: string }); // only jobs of runs are cancelled
-    return this.#giveUp(error, error);
-  }
-
-  /** Ends what the job is for with the error. To the engine it is done then: a job that is in its way stays for people. */
-  async #giveUp(error: unknown, thrown: unknown): Promise<undefined> {
-    const reason = reasonOf(error);
-    if (!this.#handler.failed) throw new UnrecoverableError(reason.message);
-    await this.#handler.failed(this, reason, thrown);
-    await this.writer.flush();
-    await this.#advance();
-  }
+  const advance = async (): Promise<void> => {
+    if (runId === undefined) return;
+    await parts.ended(runId).catch((err: unknown) => log.warn({ err }, 'the run could not be advanced'));
+  };
 
   /** Moves the job back. The queue of runs is never paused: a run of a paused portal is retried after the next probe, or when it is resumed. */
-  async giveBack(): Promise<never> {
-    const { job, token, stopped } = this.#of;
-    const { queue, pauses } = this.#parts;
-    const { portal } = this.data;
-    await this.writer.flush(); // what is noted of the job goes while it is ours
+  const giveBack = async (): Promise<never> => {
+    await writer.flush(); // what is noted of the job goes while it is ours
     if (queue !== runsQueue || stopped.aborted) {
       await job.moveToWait(token);
       throw new WaitingError();
@@ -272,115 +277,82 @@ export class Turn implements JobContext {
     await job.moveToDelayed(Math.max(nextAt, Date.now()) + afterProbeMs, token);
     if (pause && (await pauses.state(portal)) === null) await pauses.wakeRuns(portal);
     throw new DelayedError();
-  }
+  };
 
-  #lease(): JobLease {
-    const { job, token } = this.#of;
-    const key = `${job.queueQualifiedName}:${job.id}:lock`;
-    return jobLease({
-      key,
-      token,
-      ask: () => leftOfLock(this.#parts.queues.connection, [key], [token]),
-      lost: () => this.#refused.abort(lockLost),
-    });
-  }
+  /** Ends what the job is for with the error. To the engine it is done then: a job that is in its way stays for people. */
+  const giveUp = async (error: unknown, thrown: unknown): Promise<undefined> => {
+    const reason = reasonOf(error);
+    if (!handler.failed) throw new UnrecoverableError(reason.message);
+    await handler.failed(context, reason, thrown);
+    await writer.flush();
+    await advance();
+  };
 
-  /** What lines of the log say of an item, or with '' of the job. */
-  #about(key: string): object {
-    const { kind, portal } = this.data;
-    return { jobId: this.id, kind, portal, runId: this.#runId, ...(key === '' ? {} : { key }) };
-  }
+  const fail = async (error: unknown, thrown: unknown): Promise<undefined> => {
+    if (!(error instanceof SluiceError)) log.error({ err: error }, 'job failed because of a bug');
+    const reason = reasonOf(error);
+    await note(endText(reason));
+    log.warn({ action: 'give-up', reason }, 'job failed for good');
+    return giveUp(error, thrown);
+  };
 
-  /** Adds a line to the log of an item, or with '' of the job. */
-  #line(key: string, text: string): void {
-    const runId = this.#runId;
-    if (runId === undefined || (key === '' && !this.#isOfRun)) this.writer.line(text);
-    else this.writer.line(text, this.#parts.logKey(key === '' ? runId : itemId(runId, key)));
-  }
+  /** Its run is cancelled: the job ends what it is for. One that closes the run begins again, to end it early. */
+  const cancel = async (): Promise<unknown> => {
+    if (kind === 'close') {
+      await job.moveToWait(token);
+      throw new WaitingError();
+    }
+    await note('cancelled');
+    const error = cancelledError(data as { runId: string }); // only jobs of runs are cancelled
+    return giveUp(error, error);
+  };
 
-  #save(trace: Trace): void {
-    this.data = { ...this.data, trace: { ...trace, by: this.#parts.heartbeat.id, at: Date.now() } };
-    this.writer.save(this.data);
-  }
+  /** Decides what becomes of a job whose handler has thrown: it is moved back, tried again later, or given up. */
+  const settle = async (thrown: unknown): Promise<unknown> => {
+    // What was learned is written down while the job is still ours; a failure of that is reported below.
+    await writer.flush().catch(() => undefined);
+    if (lost.aborted || isLockGone(thrown)) {
+      writer.drop();
+      log.warn({ action: 'lost' }, lockLost);
+      throw new WaitingError(lockLost);
+    }
+    if (cancelled.aborted) return cancel();
+    const error = machineFault(thrown instanceof UnfinishedItemsError ? thrown.first : thrown);
+    // Whatever fails while the job is to stop may have failed for that; if not, it fails again. A pause is a cause.
+    const causes = error instanceof Error ? [error, error.cause] : [];
+    if (causes.some((each) => each instanceof GiveBack) || signal.aborted) return giveBack();
+    if (error instanceof PortalLoginError) {
+      await note(`portal paused: ${error.message}`);
+      await pauses.pause(portal, reasonOf(error));
+      return giveBack();
+    }
+    if (await breaker.failed(portal, error)) {
+      await note(`waits without using an attempt, because the portal is paused: ${reasonOf(error).message}`);
+      return giveBack();
+    }
+    if (isRetryable(error) && !isLast) {
+      await writer.flush();
+      throw error;
+    }
+    return fail(error, thrown);
+  };
 
-  /** A step begins, `since` then; or it stands until the next one. */
-  #enter(key: string, step: string, since?: number): void {
-    const { interrupted, steps, going } = this.#trace;
-    const others = interrupted.filter((each) => each !== key);
-    const now = { ...without(going, key), ...(since && { [key]: { since, moved: null } }) };
-    this.#save({ ...this.#trace, interrupted: others, steps: { ...steps, [key]: step }, going: now });
-  }
-
-  #leave(key: string): void {
-    const { steps, going } = this.#trace;
-    this.#save({ ...this.#trace, steps: without(steps, key), going: without(going, key) });
-  }
-
-  #stepLog(key: string): StepLog {
-    return {
-      note: async (line) => {
-        this.#parts.log.info({ ...this.#about(key), action: 'note' }, line);
-        this.#line(key, line);
-      },
-      step: async (label, work, format) => {
-        if (this.#stopsStep.aborted) throw new GiveBack();
-        await this.writer.lease.check(); // under load a lost lock may be noticed late
-        const leave = await this.#of.isolation.enter({ job: this.id, item: key }, this.#stopsStep);
-        try {
-          const { portal, kind } = this.data;
-          const job = { 'sluice.portal': portal, 'sluice.run': this.#runId ?? '', 'sluice.job': kind };
-          const run = () => this.#inStep(key, label, work, format);
-          return await inSpan(`step ${label.name}`, { ...job, 'sluice.key': key }, run);
-        } finally {
-          leave();
-        }
-      },
-    };
-  }
-
-  async #inStep<T>(
-    key: string,
-    { name, on, writes = false, light = false }: StepLabel,
-    work: StepWork<T>,
-    format: (result: T) => string = () => 'ok',
-  ): Promise<T> {
-    const [begun, since] = [performance.now(), Date.now()];
-    let toldAt = since;
-    const meter = meterOf((moved) => {
-      this.#save({ ...this.#trace, going: { ...this.#trace.going, [key]: { since, moved } } });
-      if (moved.at - toldAt < noteEveryMs) return;
-      toldAt = moved.at;
-      this.#line(key, `${name} ${on}: ${movedText(moved, moved.at)}`);
-    });
-    const before = this.#trace.steps[key];
-    const end = (facts: object, line: string, text: string): void => {
-      const ms = Math.round(performance.now() - begun);
-      this.#parts.log.info({ ...this.#about(key), action: name, on, ms, ...facts }, line);
-      this.#line(key, `${name} ${on}: ${text} (${ms} ms)`);
-    };
-    this.#enter(key, name, since);
-    // The note before a write takes the step's name along; other work on this host may crash the worker.
-    if (!writes && !light) this.writer.hurry();
+  const run = async (): Promise<unknown> => {
     try {
-      // A step that writes is never cut off by a stop, only when the job is no longer ours.
-      const run = () => work(writes ? this.#lost : this.#stopsStep, meter.tell);
-      const result = await (writes ? this.#of.writing(run) : run());
-      if (writes) void this.#parts.breaker.worked(this.data.portal);
-      const outcome = format(result);
-      end({ outcome }, 'step done', outcome);
+      await answerKills();
+      const result = await handler.run(context);
+      await writer.flush();
+      await advance();
       return result;
     } catch (error) {
-      if (error instanceof GiveBack || (this.#stopsStep.aborted && !writes)) throw new GiveBack();
-      const reason = reasonOf(error);
-      end({ reason }, 'step failed', `failed, ${reasonText(reason)}`);
-      throw error;
+      return await settle(error);
     } finally {
-      meter.end();
-      // Between two steps the last one stands, so that kills there do not add up to kills in one place.
-      this.#enter(key, before ?? name);
+      endAlone();
     }
-  }
-}
+  };
+
+  return { run, giveBack };
+};
 
 const without = <T>(of: Readonly<Record<string, T>>, key: string): Record<string, T> =>
   Object.fromEntries(Object.entries(of).filter(([each]) => each !== key));

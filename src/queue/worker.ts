@@ -6,7 +6,7 @@ import type { StopWatch } from './cancel.ts';
 import { JobIsolation } from './isolation.ts';
 import { ourTimes } from './queues.ts';
 import { backoffMs, type RetrySettings } from './retry.ts';
-import { lockLost, Turn, type TurnParts } from './turn.ts';
+import { jobTurn, lockLost, type TurnParts } from './turn.ts';
 
 interface WorkerParts extends TurnParts {
   concurrency: number;
@@ -38,8 +38,8 @@ export const queueWorker = (parts: WorkerParts) => {
 
   const work = async (job: Job, token: string, taken?: AbortSignal): Promise<unknown> => {
     const data = dataOf(job);
-    const turn = (cancelled: AbortSignal, paused: AbortSignal): Turn =>
-      new Turn(parts, { job, token, data, taken, cancelled, paused, isolation, stopped: stopped.signal, writing });
+    const turn = (cancelled: AbortSignal, paused: AbortSignal) =>
+      jobTurn(parts, { job, token, data, taken, cancelled, paused, isolation, stopped: stopped.signal, writing });
     if (await parts.isOfOthers(data.portal)) return turn(never, never).giveBack();
     if (!('runId' in data)) return turn(never, never).run();
     const watched = await stops.enter({ runId: data.runId, portal: data.portal });
@@ -61,7 +61,7 @@ export const queueWorker = (parts: WorkerParts) => {
     concurrency: parts.concurrency,
     lockDuration: parts.lockMs,
     stalledInterval: parts.stalledCheckMs,
-    // A kill or a loss is not the job's fault: our own poison rule judges by step, see `Turn`.
+    // A kill or a loss is not the job's fault: our own poison rule judges by step, see `jobTurn`.
     maxStalledCount: 1000,
     settings: { ...ourTimes, backoffStrategy: (made, _type, error) => backoffMs(made, error, parts.retry) },
   });
