@@ -4,13 +4,11 @@ import { printable } from '../model/errors.ts';
 import { plural } from '../util/plural.ts';
 import { coloured } from './colour.ts';
 
-type Terminal = Writable & { columns?: number; rows?: number };
-
 /** Of a terminal that does not know its size, or says 0, as serial lines and containers do. */
 const [usualColumns, usualRows] = [80, 24];
 
 /** Lines that are rewritten in place. */
-export const terminalLine = (terminal: Terminal, hasColours = false) => {
+export const terminalLine = (terminal: Writable & { columns?: number; rows?: number }, hasColours = false) => {
   /** Cells of each line that is shown. */
   let cells: number[] = [];
 

@@ -18,15 +18,13 @@ type DateParts = typeof newYear2000;
 const monthNames = 'january february march april may june july august september october november december'.split(' ');
 
 type Reader = (text: string) => Partial<DateParts>;
-type Token = readonly [pattern: string, read: Reader];
-
 const year = (text: string) => ({ year: Number(text) });
 const month = (text: string) => ({ month: Number(text) });
 const namedMonth = (names: string[]) => (text: string) => ({ month: names.indexOf(text.toLowerCase()) + 1 });
 const day = (text: string) => ({ day: Number(text) });
 const hour = (text: string) => ({ hour: Number(text) });
 
-const tokens: Record<string, Token> = {
+const tokens: Record<string, readonly [pattern: string, read: Reader]> = {
   YYYY: ['\\d{4}', year],
   YY: ['\\d{2}', (text) => year(`${Number(text) < 70 ? '20' : '19'}${text}`)],
   MMMM: ['[a-z]+', namedMonth(monthNames)],

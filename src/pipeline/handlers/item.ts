@@ -22,13 +22,11 @@ import type { HandlerDeps } from './deps.ts';
 /** How an item ended, in addition to its ledger entry. */
 type ItemEnd = Pick<ReportItem, 'outcome' | 'reason' | 'versions'>;
 
-type ItemJob = Pick<JobContext<'dataset' | 'prove'>, 'data' | 'attempt' | 'isLast' | 'signal' | 'exclusive'>;
-
 export type Item = ReturnType<typeof jobItem>;
 
 /** The work on one item in one attempt; its actions are kept over attempts, kills and workers. */
 export const jobItem = (
-  job: ItemJob,
+  job: Pick<JobContext<'dataset' | 'prove'>, 'data' | 'attempt' | 'isLast' | 'signal' | 'exclusive'>,
   key: string,
   { runs, log, state }: { runs: Runs; log: ItemLog; state: ItemState },
 ) => {
