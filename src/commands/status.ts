@@ -1,8 +1,8 @@
 // `sluice status`: is it live, and if not, why?
-import { existsSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { relative, resolve } from 'node:path';
 import type { z } from 'zod';
-import { NotFoundError, oneLine } from '../model/errors.ts';
+import { NotFoundError, oneLine, problemLine } from '../model/errors.ts';
 import { isWithin, resourceKey } from '../model/key.ts';
 import { heldBy, isGuarded, isHeldBack, itemStateOf, type LedgerEntry, warningsOf } from '../model/ledger-entry.ts';
 import { type KnownTarget, targetName } from '../model/redis-keys.ts';
@@ -10,14 +10,16 @@ import { statusSchema } from '../model/status.ts';
 import { waitOfRun } from '../queue/run-wait.ts';
 import { type InboxViewOfService, readInboxViews } from '../service/inboxes.ts';
 import { entriesWhere, inOrder, isAbout, itemViews, type KnownEntry, keysHint, wordsOf } from '../service/items.ts';
-import { knownManifests } from '../service/manifests.ts';
+import { knownManifests, readManifests } from '../service/manifests.ts';
 import { whatIsOverdue } from '../service/overdue.ts';
-import { jobsOf } from '../service/overview.ts';
+import { jobsOf, pausesOf } from '../service/overview.ts';
 import { isUnattended, waitsForWorker } from '../service/run-list.ts';
 import type { Runtime } from '../service/runtime.ts';
 import { stateFault } from '../service/state-watch.ts';
+import { changedFile, namedBy, neverPublished } from '../service/unpublished.ts';
 import { inboxesFor, waitingFile } from '../service/waiting-file.ts';
 import { placeRule } from '../sources/drop/drop-target.ts';
+import { portalsOf } from '../sources/manifest/load.ts';
 import { isDropManifest, type Manifest } from '../sources/manifest/schema.ts';
 import { plural, tally } from '../util/plural.ts';
 import { durationWords } from '../util/quantity.ts';
@@ -52,10 +54,12 @@ const viewOf = async (runtime: Runtime, what: string, path: string, { all = fals
   const found = await Promise.all(known.map(async (entry) => ({ ...entry, run: await openRun(runtime, entry) })));
   const waiting = await newerFiles(runtime, what, path, found);
   const newer = waiting.map((file) => `${file.what}, a newer version: ${file.why}`.split('\n'));
+  const code = waiting.length > 0 ? exitCodes.someFailed : codeOf(found.some(isGuarded), found);
+  const portals = [...found.filter((entry) => !isFine(entry)), ...waiting].map(({ portal }) => portal);
   return {
     json: statusSchema.parse({ items: found.map(itemJson), waiting }),
-    lines: lines(foundLines(found, all), newer),
-    code: codeOf(found.some(isGuarded), found),
+    lines: lines(foundLines(found, all), newer, await obstacleLines(runtime, portals)),
+    code: found.some(isGuarded) ? exitCodes.held : code,
   };
 };
 
@@ -105,24 +109,55 @@ const newerFiles = async (runtime: Runtime, what: string, path: string, found: K
   const asked = found.some(isGuarded) ? null : await waitingFile(inboxes, { what, path, items: found });
   if (asked) return [asked];
   const items = new Map(found.slice(0, shownInFull).map((entry) => [entry.key, entry]));
-  const files = await Promise.all(items.values().map((item) => waitingFile(inboxes, item)));
+  const newer = async (item: KnownEntry) => (await waitingFile(inboxes, item)) ?? changedFile(runtime, item);
+  const files = await Promise.all(items.values().map(newer));
   return files.filter((file) => file !== null);
 };
 
-/** A key that is not published yet may be in a run, and an unknown file in a watched folder. */
+/** What keeps all work of these portals waiting; null for a portal that is not known. */
+const obstacleLines = async (runtime: Runtime, portals: (string | null)[]): Promise<string[]> => {
+  const known = new Set(portals.filter((portal) => portal !== null));
+  if (known.size === 0) return [];
+  const paused = await pausesOf(runtime, [...known]);
+  return lines(
+    faultLines(await stateFault(runtime)),
+    paused.map(({ portal, pause }) => [
+      `portal ${portal} has been paused since ${isoTime(pause.since)}:`,
+      reasonLines(pause.reason, '  '),
+    ]),
+  );
+};
+
+const faultLines = (fault: Awaited<ReturnType<typeof stateFault>>): Lines =>
+  fault && ['the state takes no more data: work waits', reasonLines(fault, '  ')];
+
+/** A key that is not published yet may be in a run or a manifest, and an unknown file in a watched folder. */
 const explainUnknown = async (runtime: Runtime, what: string, path: string): Promise<View> => {
+  const { manifests, faulty } = await readManifests(runtime);
+  const named = namedBy(manifests, what, path);
   const dropped = async () => waitingFile(await inboxesFor(runtime, path), { what, path });
-  const waiting: Waiting | null = (await findPlanned(runtime, what)) ?? (await dropped());
+  const waiting: Waiting | null =
+    (await findPlanned(runtime, named?.key ?? what)) ??
+    (await dropped()) ??
+    (named && (await neverPublished(runtime, what, named)));
   if (!waiting) {
     const { overdue } = await whatIsOverdue(runtime);
-    const faulty = overdue.flatMap(({ kind, why }) => (kind === 'manifest' ? `; ${why}` : []));
-    throw new NotFoundError(`no key, file or title matches "${what}"`, {
-      hint: `${await keysHint(runtime, what)}; a file is known once its manifest was published, one in an inbox while \`manifests:\` of the configuration names it${faulty.join('')}`,
+    const told = overdue.flatMap(({ kind, why, hint }) => (kind === 'manifest' ? `${why}: ${hint}` : []));
+    const untold = faulty.filter(({ path: at }) => !told.some((why) => why.startsWith(`${at} `)));
+    const causes = untold.map(({ path: at, error }) => `${error.problems.map(problemLine)[0]}: mend ${at}`);
+    const isFile = statSync(path, { throwIfNoEntry: false })?.isFile();
+    const none = isFile ? ', and no manifest names this file' : /[./]/.test(what) && ', and there is no such file';
+    const usual = `${await keysHint(runtime, what)}; a file is known while \`manifests:\` of the configuration names its manifest or inbox, or once it was published`;
+    throw new NotFoundError(`no key, file or title matches "${what}"${none || ''}`, {
+      hint: [...told, ...causes, usual].join('; '),
     });
   }
   const titled = waiting.title === undefined ? '' : ` ("${waiting.title}" on ${waiting.portal})`;
   const json = statusSchema.parse({ items: [], waiting: [waiting] });
-  return { json, lines: `${what}${titled}: ${waiting.why}`.split('\n'), code: exitCodes.someFailed };
+  const { manifest: of, portal } = waiting;
+  const its = manifests.filter(({ name }) => portal === null && name === of).flatMap(portalsOf);
+  const text = [...`${what}${titled}: ${waiting.why}`.split('\n'), ...(await obstacleLines(runtime, [portal, ...its]))];
+  return { json, lines: text, code: exitCodes.someFailed };
 };
 
 /** Most keys shown in full; of more, one line each, of which so many are listed unless all are requested. */
@@ -136,10 +171,11 @@ const foundLines = (found: (KnownEntry & Shown)[], all: boolean): string[] =>
         restLine(found.length - shownFound, '--all shows them'),
       );
 
-/** By key, a dataset with its resources; by the path of a file; else by words of key, title or file name. */
+/** By key, a dataset with its resources; by the path of a file, or of a manifest; else by words of key, title or file name. */
 const find = async (runtime: Runtime, what: string, path: string): Promise<KnownEntry[]> => {
   const targets = await runtime.targets();
-  const byKey = await entriesWhere(runtime, targets, ({ key }) => isWithin(key, what), { start: what });
+  const start = targets.find(({ manifestPath }) => manifestPath === path)?.manifest ?? what;
+  const byKey = await entriesWhere(runtime, targets, ({ key }) => isWithin(key, start), { start });
   if (byKey.length > 0) return byKey;
   const names = new Set([path, what]);
   const dropped = new Set((await takersOf(runtime, path)).map(({ key }) => key));
@@ -216,7 +252,7 @@ const overview = async (runtime: Runtime, { all = false, json = false }: StatusO
       inboxes: inboxes.map(({ left, spooled, ...inbox }) => ({ ...inbox, ignored: left, inProgress: spooled })),
     }),
     lines: lines(
-      fault && ['the state takes no more data: work waits', reasonLines(fault, '  ')],
+      faultLines(fault),
       held.map((run) => [
         `HELD by the guard: run ${run.runId} of ${run.manifest} for ${run.portal}: ${run.why}`,
         hintLine(`\`sluice release ${run.runId}\` or \`sluice discard ${run.runId}\``),

@@ -90,7 +90,7 @@ const inboxSchema = z.object({
 
 const waitingSchema = z.object({
   what: z.string().describe('The key or file.'),
-  state: z.enum(['publishing', 'settling', 'unwatched', 'in progress', 'ignored']),
+  state: z.enum(['publishing', 'settling', 'unwatched', 'in progress', 'ignored', 'unpublished']),
   manifest: z.string(),
   portal: z.string().nullable(),
   runId: z.string().nullable(),

@@ -1,12 +1,12 @@
 // Items as they stand: how many there are of each state, how they are found, and one in full.
 import { existsSync } from 'node:fs';
-import { basename } from 'node:path';
+import { basename, extname } from 'node:path';
 import { itemId } from '../model/job.ts';
 import { idsOfKey, kindOfKey } from '../model/key.ts';
 import { type ItemState, itemStateOf, type LedgerEntry, newEntry } from '../model/ledger-entry.ts';
 import type { KnownTarget, Target } from '../model/redis-keys.ts';
 import { versionsOf } from '../model/table-history.ts';
-import { didYouMean } from '../model/yaml/nearest.ts';
+import { nearest } from '../model/yaml/nearest.ts';
 import { findArchived, inSpool } from '../sources/drop/spool.ts';
 import type { Ledger } from '../state/ledger.ts';
 import { byName } from '../util/natural.ts';
@@ -106,7 +106,12 @@ export const knownKeys = async (runtime: Keys): Promise<string[]> => {
 /** The beginning of a hint: the known key that may be meant by an unknown one; '' where nothing is near. */
 export const meantKey = async (runtime: Keys, key: string): Promise<string> => {
   const known = await knownKeys(runtime);
-  return known.includes(key) ? '' : didYouMean(key, known, {});
+  if (known.includes(key)) return '';
+  // By its last part, which says more than what long keys have in common.
+  const names = known.map((each) => basename(each));
+  const name = nearest(basename(key), names, {}) ?? nearest(basename(key, extname(key)), names, {});
+  const near = known.filter((each) => basename(each) === name);
+  return near[0] === undefined ? '' : `did you mean \`${nearest(key, near, {}) ?? near[0]}\`? `;
 };
 
 export const keysHint = async (runtime: Keys, key: string): Promise<string> =>

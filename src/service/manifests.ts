@@ -83,12 +83,15 @@ export const knownPaths = async (runtime: Runtime, kept: ReadonlyMap<string, Kep
 };
 
 /** The sound manifests that are known, also those that were ever run. */
-export const knownManifests = async (runtime: Runtime): Promise<Manifest[]> => {
+export const knownManifests = async (runtime: Runtime): Promise<Manifest[]> => (await readManifests(runtime)).manifests;
+
+/** The known manifests, and those that cannot be read. */
+export const readManifests = async (runtime: Runtime) => {
   const paths = await knownPaths(runtime, await keptSchedules(runtime.queues));
   const ran = (await runtime.ledger.targets())
     .map(({ manifestPath }) => manifestPath)
     .filter((path) => existsSync(path));
-  return (await loadSound(new Set([...paths, ...ran]))).manifests;
+  return loadSound(new Set([...paths, ...ran]));
 };
 
 /** The known manifest of a name. @throws NotFoundError naming the known ones */

@@ -20,20 +20,24 @@ const takenText =
 /** `settleMs` is null where nobody watches the inbox. */
 type KnownInbox = Pick<InboxViewOfService, 'manifest' | 'folder' | 'left' | 'settling'> & { settleMs: number | null };
 
+const passedOver =
+  'hidden files, locks and unfinished files are passed over (names that begin with `.` or `~`, or end in `~`, `.part` or `.tmp`), and so is `_faulty/`: rename it, or move it';
+
 const unwatched = { left: [], settling: [], settleMs: null };
 
 /** Inboxes as the services that watch them see them, and what those of other known manifests are to a path. Reads all manifests. */
 export const inboxesFor = async (runtime: Runtime, path: string): Promise<KnownInbox[]> => {
   const views = await readInboxViews(runtime);
   const drops = (await knownManifests(runtime)).filter(isDropManifest);
-  const others = drops.filter(({ name }) => !views.some(({ manifest }) => manifest === name));
-  const unseen = others.map(({ name: manifest, drop }) => {
+  const others = views.filter(({ manifest }) => !drops.some(({ name }) => manifest === name));
+  const known = drops.map(({ name: manifest, drop }) => {
+    const view = views.find((each) => each.manifest === manifest) ?? { ...unwatched, manifest, folder: drop.folder };
     const dropped = relative(drop.folder, path);
     const place = existsSync(path) ? placeRule(drop)(dropped) : null;
-    const left = place?.kind === 'left' ? [{ path: dropped, reason: place.reason }] : [];
-    return { ...unwatched, manifest, folder: drop.folder, left };
+    const reason = place?.kind === 'left' ? place.reason : place?.kind === 'ignored' ? passedOver : null;
+    return reason === null ? view : { ...view, left: [...view.left, { path: dropped, reason }] };
   });
-  return [...views, ...unseen];
+  return [...others, ...known];
 };
 
 /** Of an item whose inbox no service watches, that inbox, by the path of its file in the spool. */

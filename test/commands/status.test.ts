@@ -1,6 +1,7 @@
 import { renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { commands as operate } from '../../src/commands/operate.ts';
 import { publishCommand } from '../../src/commands/publish.ts';
 import { reportCommand, runsCommand } from '../../src/commands/runs.ts';
 import { statusCommand } from '../../src/commands/status.ts';
@@ -44,6 +45,7 @@ describe('sluice status', () => {
   it('takes a file for a key, and a dataset for its resources', async () => {
     expect((await status('data/city-good.csv')).out).toContain('city/one/good');
     expect((await status('data/city-bad.csv')).code).toBe(3);
+    expect(await status('city.yaml')).toEqual(await status('city'));
     const { code, out } = await status('city/one');
     expect(code).toBe(3);
     expect(out).toContain('city/one/good');
@@ -92,8 +94,61 @@ describe('sluice status', () => {
 
   it('knows nothing of other keys and files', async () => {
     await expect(status('city/two')).rejects.toBeInstanceOf(NotFoundError);
-    const hint = expect.stringContaining('one in an inbox while `manifests:` of the configuration names it');
-    await expect(status('data/other.csv')).rejects.toMatchObject({ code: 'not-found', hint });
+    const hint = expect.stringContaining('a file is known while `manifests:` of the configuration names its manifest');
+    const message = 'no key, file or title matches "data/other.csv", and there is no such file';
+    await expect(status('data/other.csv')).rejects.toMatchObject({ code: 'not-found', hint, message });
+    place.write('data/unnamed.csv', 'id\n');
+    const unnamed = expect.stringMatching(/, and no manifest names this file$/);
+    await expect(status('data/unnamed.csv')).rejects.toMatchObject({ message: unnamed });
+  });
+
+  it('proposes the key that is meant, by its last part', async () => {
+    for (const what of ['god', 'city/one/goood', 'inbox/god.csv', 'town/one/good'])
+      await expect(status(what), what).rejects.toMatchObject({
+        hint: expect.stringMatching(/^did you mean `city\/one\/good`\? /),
+      });
+    await expect(status('city/one/wood-and-forest')).rejects.toMatchObject({
+      hint: expect.not.stringContaining('did you mean'),
+    });
+  });
+
+  it('names the manifest of what no run has published, and before all else the one that is faulty', async () => {
+    const place = commandPlace({ manifests: ['n*.yaml'] });
+    const path = place.manifest('never', { a: 'id\n1\n' });
+    const statusOf = async (what: string) => {
+      const { io, out } = place.io();
+      return { code: await statusCommand(what, place.options, io), out: out() };
+    };
+    for (const what of ['data/never-a.csv', 'never/one/a', 'never/one', 'never', 'never.yaml']) {
+      const key = what === 'never.yaml' ? 'never' : 'never/one/a';
+      const why = `not live: no run has published ${key} of ${path}\n-> \`sluice publish ${path}\` publishes it\n`;
+      expect(await statusOf(what)).toEqual({ code: 3, out: `${what}: ${why}` });
+    }
+    place.write('never.yaml', 'name: never\ndatasets: []\ndatsets: []\n');
+    await expect(statusOf('data/never-a.csv')).rejects.toMatchObject({
+      hint: expect.stringMatching(/^\S+never\.yaml:3:1: datsets: unknown key.*: mend \S+never\.yaml; /),
+    });
+  });
+
+  it('tells of a file that has changed since, and of what keeps its portal waiting', async () => {
+    const place = commandPlace();
+    const path = place.manifest('city', { a: 'id\n1\n' });
+    expect(await publishCommand(['city.yaml'], place.options, place.io().io)).toBe(0);
+    const statusOf = async (what: string) => {
+      const { io, out } = place.io();
+      return { code: await statusCommand(what, place.options, io), out: out() };
+    };
+    expect((await statusOf('data/city-a.csv')).code).toBe(0);
+    place.write('data/city-a.csv', 'id\n2\n');
+    await operate.pause.run('local', { ...place.options, reason: 'repairs' }, place.io().io);
+    for (const what of ['data/city-a.csv', 'city/one/a']) {
+      const { code, out } = await statusOf(what);
+      expect([code, out]).toEqual([3, expect.stringContaining('(resource "city a" on local): live\n')]);
+      expect(out).toContain(`city/one/a, a newer version: not live yet: the file has changed since it was last read
+-> \`sluice publish ${path}\` publishes it
+portal local has been paused since `);
+      expect(out).toMatch(/paused by the operator: repairs\n {2}-> `sluice resume local` ends the pause/);
+    }
   });
 
   it('says what becomes of a file in an inbox that no service watches', async () => {
@@ -110,7 +165,14 @@ describe('sluice status', () => {
 `;
     expect(await statusOf('inbox/trees.csv')).toEqual({ code: 3, out: `inbox/trees.csv: ${unwatched}` });
     expect((await statusOf('inbox/notes.txt')).out).toContain('not live: ignored in the inbox: does not match');
-    for (const other of ['inbox/none.csv', 'inbox/deep/er/a.csv', 'jobs/city.yaml'])
+    place.write('inbox/.~lock.trees.csv#', 'x');
+    place.write('inbox/deep/er/a.csv', 'id\n1\n');
+    expect((await statusOf('inbox/.~lock.trees.csv#')).out).toContain(
+      'not live: ignored in the inbox: hidden files, locks',
+    );
+    expect((await statusOf('inbox/deep/er/a.csv')).out).toContain('is deeper than <dataset>/<resource>.csv');
+    expect((await statusOf('jobs/city.yaml')).out).toContain('no run has published city-drop of ');
+    for (const other of ['inbox/none.csv', 'inbox/deep/er/none.csv'])
       await expect(statusOf(other)).rejects.toMatchObject({ message: expect.stringContaining('matches') });
     // Taken by a run that was interrupted before it had planned anything.
     await spooled(join(place.dir, 'inbox'), 'bikes.csv', 'id\n1\n', Date.now());
