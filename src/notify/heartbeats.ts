@@ -23,7 +23,6 @@ interface HeartbeatCall {
 /** Calls monitors. A call is not retried: the monitor reports a missing one, which errs on the safe side. */
 export const heartbeatsOf = (log: Log) => {
   const stop = new AbortController();
-  /** The last call of each target. */
   const last = new Map<string, Promise<void>>();
   let calls = 0;
 

@@ -118,7 +118,6 @@ const spoolRetries = (runtime: Runtime) => {
 
 /** Gives them apart from the views: a folder that hangs, as on a dead network drive, does not delay the others. */
 const signsOfLife = ({ deadlines, config }: Runtime, open: OpenInboxes) => {
-  /** Folders that are looked at just now. */
   const checked = new Set<string>();
 
   return async (): Promise<void> => {

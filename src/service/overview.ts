@@ -60,7 +60,6 @@ export const overviewOf = (runtime: Runtime, served: () => readonly KnownTarget[
     return counts;
   };
 
-  /** Items of each target that was run, by state. */
   const counts = async (): Promise<(Target & { counts: StateCounts })[]> => {
     const [targets, last] = await Promise.all([ledger.targets(), lastRuns.all(redis, keys)]);
     return Promise.all(

@@ -23,7 +23,6 @@ export const queryOf = ({ page = 1, ...texts }: { search: string; page?: number;
 
 export const pageSize = 20;
 
-/** How many pages a list has; one where it is empty. */
 export const pagesOf = (total: number): number => Math.max(1, Math.ceil(total / pageSize));
 
 /** A page of a list, with a field to search in it and links to its other pages; `words` say how much there is. */

@@ -40,7 +40,6 @@ export interface FetchOptions {
   /** Bytes of earlier files that count towards the limit. */
   spentBytes?: number;
   log?: Log;
-  /** Told how much has arrived. */
   moved?: TellMoved;
 }
 

@@ -22,7 +22,6 @@ export interface GivenReading {
   skipRows?: number | undefined;
 }
 
-/** A way to read a file that may be the right one. */
 export interface Candidate {
   /** The key of a manifest that decides for it. */
   key: string;

@@ -64,7 +64,6 @@ interface Given {
   now: number;
   /** Of a dataset, on all its portals. */
   resources: KnownEntry[];
-  /** A newer file that is not published yet. */
   newer?: { why: string } | null;
   act: Act;
 }
