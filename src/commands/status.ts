@@ -137,7 +137,8 @@ const explainUnknown = async (runtime: Runtime, what: string, path: string): Pro
   const named = namedBy(manifests, what, path);
   const dropped = async () => waitingFile(await inboxesFor(runtime, path), { what, path });
   const waiting: Waiting | null =
-    (await findPlanned(runtime, named?.key ?? what)) ??
+    (await findPlanned(runtime, what)) ??
+    (named && (await findPlanned(runtime, named.key))) ??
     (await dropped()) ??
     (named && (await neverPublished(runtime, what, named)));
   if (!waiting) {

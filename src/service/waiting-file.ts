@@ -1,5 +1,5 @@
 // Files of watched folders that are not published yet: what of them is known, and why they wait.
-import { existsSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { isBelow, manifestOfKey, resourceKey } from '../model/key.ts';
@@ -21,20 +21,22 @@ const takenText =
 type KnownInbox = Pick<InboxViewOfService, 'manifest' | 'folder' | 'left' | 'settling'> & { settleMs: number | null };
 
 const passedOver =
-  'hidden files, locks and unfinished files are passed over (names that begin with `.` or `~`, or end in `~`, `.part` or `.tmp`), and so is `_faulty/`: rename it, or move it';
+  'hidden files, locks and unfinished files are passed over (names that begin with `.` or `~`, or end in `~`, `.part` or `.tmp`): rename it, or move it';
 
 const unwatched = { left: [], settling: [], settleMs: null };
 
 /** Inboxes as the services that watch them see them, and what those of other known manifests are to a path. Reads all manifests. */
 export const inboxesFor = async (runtime: Runtime, path: string): Promise<KnownInbox[]> => {
   const views = await readInboxViews(runtime);
+  const isFile = statSync(path, { throwIfNoEntry: false })?.isFile();
   const drops = (await knownManifests(runtime)).filter(isDropManifest);
   const others = views.filter(({ manifest }) => !drops.some(({ name }) => manifest === name));
   const known = drops.map(({ name: manifest, drop }) => {
     const view = views.find((each) => each.manifest === manifest) ?? { ...unwatched, manifest, folder: drop.folder };
     const dropped = relative(drop.folder, path);
-    const place = existsSync(path) ? placeRule(drop)(dropped) : null;
-    const reason = place?.kind === 'left' ? place.reason : place?.kind === 'ignored' ? passedOver : null;
+    const place = isFile ? placeRule(drop)(dropped) : null;
+    const isPassedOver = place?.kind === 'ignored' && !dropped.startsWith('_faulty/');
+    const reason = place?.kind === 'left' ? place.reason : isPassedOver ? passedOver : null;
     return reason === null ? view : { ...view, left: [...view.left, { path: dropped, reason }] };
   });
   return [...others, ...known];
@@ -91,8 +93,9 @@ export const waitingFile = async (known: readonly KnownInbox[], of: Wanted) => {
     // By their names, no inbox takes faulty and unfinished files, metadata and markers.
     const isForInbox = ['file', 'left'].includes(anyPlace(path).kind);
     const found = isForInbox ? await stat(join(folder, path)).catch(() => null) : null;
-    // What a view of a second ago has seen may have been taken since; of a path that means it is being recorded.
-    if (!found?.isFile() && (!seen || 'key' in of)) continue;
+    // What a view of a second ago has seen may have been taken since, and be published; else it is being recorded.
+    const isPublished = !seen || 'key' in of || of.items?.some(({ syncedAt }) => syncedAt > seen.since);
+    if (!found?.isFile() && isPublished) continue;
     return { ...waiting, since: seen?.since ?? null, ...waitOf(inbox) };
   }
   return null;

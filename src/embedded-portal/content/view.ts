@@ -75,7 +75,6 @@ export const publicPath = (node: { nid: number; alias: string | null }, baseUrl:
     ? `${baseUrl}/node/${node.nid}`
     : `${baseUrl}/${node.alias.split('/').map(encodeURIComponent).join('/')}`;
 
-/** Where the bytes of files are, by public name. */
 export const filesPath = '/sites/default/files/';
 
 export const fileUrl = ({ name }: { name: string }, baseUrl: string): string =>

@@ -28,7 +28,6 @@ export interface WriteMore {
   also?: (node: PortalNode | null) => NodeFields | null;
   /** True: the node is checked although the ledger says that it is verified. */
   isDoubted?: boolean;
-  /** Fields that only a new node gets. */
   atCreation?: NodeFields;
 }
 

@@ -15,7 +15,6 @@ interface ChunkOptions {
   reuse?: boolean;
   from?: number;
   most?: number;
-  /** Sees every chunk first. */
   onBytes?: ((bytes: Buffer) => void) | undefined;
 }
 

@@ -153,7 +153,6 @@ ${filesHtml(left.map(({ path, reason }) => html`<bdi>${path}</bdi> is ignored: <
 ${foldedHtml(inboxes.filter((view) => !busy.includes(view)).map(({ manifest, folder }) => html`<li>${manifest} <bdi>${folder}</bdi>: empty</li>\n`))}`;
 };
 
-/** Few are shown, more are folded away. */
 const foldedHtml = (empty: Html[]): Part => {
   if (empty.length === 0) return null;
   const list = html`<ul class="soft">${empty}</ul>`;
