@@ -10,7 +10,7 @@ import { statusSchema } from '../model/status.ts';
 import { waitOfRun } from '../queue/run-wait.ts';
 import { type InboxViewOfService, readInboxViews } from '../service/inboxes.ts';
 import { entriesWhere, inOrder, isAbout, itemViews, type KnownEntry, keysHint, wordsOf } from '../service/items.ts';
-import { knownManifests, readManifests } from '../service/manifests.ts';
+import { readManifests } from '../service/manifests.ts';
 import { whatIsOverdue } from '../service/overdue.ts';
 import { jobsOf, pausesOf } from '../service/overview.ts';
 import { isUnattended, waitsForWorker } from '../service/run-list.ts';
@@ -54,12 +54,12 @@ const viewOf = async (runtime: Runtime, what: string, path: string, { all = fals
   const found = await Promise.all(known.map(async (entry) => ({ ...entry, run: await openRun(runtime, entry) })));
   const waiting = await newerFiles(runtime, what, path, found);
   const newer = waiting.map((file) => `${file.what}, a newer version: ${file.why}`.split('\n'));
-  const code = waiting.length > 0 ? exitCodes.someFailed : codeOf(found.some(isGuarded), found);
+  const isHeld = found.some(isGuarded);
   const portals = [...found.filter((entry) => !isFine(entry)), ...waiting].map(({ portal }) => portal);
   return {
     json: statusSchema.parse({ items: found.map(itemJson), waiting }),
     lines: lines(foundLines(found, all), newer, await obstacleLines(runtime, portals)),
-    code: found.some(isGuarded) ? exitCodes.held : code,
+    code: waiting.length > 0 && !isHeld ? exitCodes.someFailed : codeOf(isHeld, found),
   };
 };
 
@@ -105,7 +105,8 @@ const findPlanned = async (runtime: Runtime, key: string): Promise<Waiting | nul
 
 /** Newer files: the one that was asked for, else those of the items. What a guard holds says itself that it waits in the spool. */
 const newerFiles = async (runtime: Runtime, what: string, path: string, found: KnownEntry[]): Promise<Waiting[]> => {
-  const inboxes = existsSync(path) ? await inboxesFor(runtime, path) : await readInboxViews(runtime);
+  const { manifests } = existsSync(path) ? await readManifests(runtime) : { manifests: [] };
+  const inboxes = await inboxesFor(runtime, path, manifests);
   const asked = found.some(isGuarded) ? null : await waitingFile(inboxes, { what, path, items: found });
   if (asked) return [asked];
   const items = new Map(found.slice(0, shownInFull).map((entry) => [entry.key, entry]));
@@ -135,7 +136,7 @@ const faultLines = (fault: Awaited<ReturnType<typeof stateFault>>): Lines =>
 const explainUnknown = async (runtime: Runtime, what: string, path: string): Promise<View> => {
   const { manifests, faulty } = await readManifests(runtime);
   const named = namedBy(manifests, what, path);
-  const dropped = async () => waitingFile(await inboxesFor(runtime, path), { what, path });
+  const dropped = async () => waitingFile(await inboxesFor(runtime, path, manifests), { what, path });
   const waiting: Waiting | null =
     (await findPlanned(runtime, what)) ??
     (named && (await findPlanned(runtime, named.key))) ??
@@ -147,9 +148,10 @@ const explainUnknown = async (runtime: Runtime, what: string, path: string): Pro
     const untold = faulty.filter(({ path: at }) => !told.some((why) => why.startsWith(`${at} `)));
     const causes = untold.map(({ path: at, error }) => `${error.problems.map(problemLine)[0]}: mend ${at}`);
     const isFile = statSync(path, { throwIfNoEntry: false })?.isFile();
-    const none = isFile ? ', and no manifest names this file' : /[./]/.test(what) && ', and there is no such file';
+    const missing = /[./]/.test(what) ? ', and there is no such file' : '';
+    const none = isFile ? ', and no manifest names this file' : missing;
     const usual = `${await keysHint(runtime, what)}; a file is known while \`manifests:\` of the configuration names its manifest or inbox, or once it was published`;
-    throw new NotFoundError(`no key, file or title matches "${what}"${none || ''}`, {
+    throw new NotFoundError(`no key, file or title matches "${what}"${none}`, {
       hint: [...told, ...causes, usual].join('; '),
     });
   }
@@ -192,7 +194,7 @@ const find = async (runtime: Runtime, what: string, path: string): Promise<Known
 
 /** The manifests that take a file from their inbox, each with the key that it gets. */
 const takersOf = async (runtime: Runtime, path: string): Promise<{ manifest: Manifest; key: string }[]> =>
-  (await knownManifests(runtime)).filter(isDropManifest).flatMap((manifest) => {
+  (await readManifests(runtime)).manifests.filter(isDropManifest).flatMap((manifest) => {
     const placed = placeRule(manifest.drop)(relative(manifest.drop.folder, path)); // `..` is left, wherever it leads
     if (placed.kind !== 'file') return [];
     return { manifest, key: resourceKey(manifest.name, placed.place.dataset, placed.place.resource) };

@@ -6,7 +6,7 @@ import { idsOfKey, kindOfKey } from '../model/key.ts';
 import { type ItemState, itemStateOf, type LedgerEntry, newEntry } from '../model/ledger-entry.ts';
 import type { KnownTarget, Target } from '../model/redis-keys.ts';
 import { versionsOf } from '../model/table-history.ts';
-import { nearest } from '../model/yaml/nearest.ts';
+import { didYouMean, nearest } from '../model/yaml/nearest.ts';
 import { findArchived, inSpool } from '../sources/drop/spool.ts';
 import type { Ledger } from '../state/ledger.ts';
 import { byName } from '../util/natural.ts';
@@ -111,7 +111,7 @@ export const meantKey = async (runtime: Keys, key: string): Promise<string> => {
   const names = known.map((each) => basename(each));
   const name = nearest(basename(key), names, {}) ?? nearest(basename(key, extname(key)), names, {});
   const near = known.filter((each) => basename(each) === name);
-  return near[0] === undefined ? '' : `did you mean \`${nearest(key, near, {}) ?? near[0]}\`? `;
+  return didYouMean(nearest(key, near, {}) ?? near[0] ?? '', near);
 };
 
 export const keysHint = async (runtime: Keys, key: string): Promise<string> =>

@@ -82,10 +82,7 @@ export const knownPaths = async (runtime: Runtime, kept: ReadonlyMap<string, Kep
   return [...paths].sort(byName);
 };
 
-/** The sound manifests that are known, also those that were ever run. */
-export const knownManifests = async (runtime: Runtime): Promise<Manifest[]> => (await readManifests(runtime)).manifests;
-
-/** The known manifests, and those that cannot be read. */
+/** The manifests that are known, also those that were ever run, and those that cannot be read. */
 export const readManifests = async (runtime: Runtime) => {
   const paths = await knownPaths(runtime, await keptSchedules(runtime.queues));
   const ran = (await runtime.ledger.targets())
@@ -96,7 +93,7 @@ export const readManifests = async (runtime: Runtime) => {
 
 /** The known manifest of a name. @throws NotFoundError naming the known ones */
 export const manifestNamed = async (runtime: Runtime, name: string): Promise<Manifest> => {
-  const manifests = await knownManifests(runtime);
+  const { manifests } = await readManifests(runtime);
   const named = manifests.find((manifest) => manifest.name === name);
   if (named) return named;
   const names = manifests.map((manifest) => manifest.name).sort(byName);

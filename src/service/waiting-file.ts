@@ -6,10 +6,9 @@ import { isBelow, manifestOfKey, resourceKey } from '../model/key.ts';
 import type { LedgerEntry } from '../model/ledger-entry.ts';
 import { placeRule } from '../sources/drop/drop-target.ts';
 import { type Claim, foldersOf, inSpool, listClaims } from '../sources/drop/spool.ts';
-import { isDropManifest } from '../sources/manifest/schema.ts';
+import { isDropManifest, type Manifest } from '../sources/manifest/schema.ts';
 import { durationWords } from '../util/quantity.ts';
 import { type InboxViewOfService, readInboxViews } from './inboxes.ts';
-import { knownManifests } from './manifests.ts';
 import type { Runtime } from './runtime.ts';
 
 const anyPlace = placeRule({ files: ['**'] });
@@ -25,11 +24,11 @@ const passedOver =
 
 const unwatched = { left: [], settling: [], settleMs: null };
 
-/** Inboxes as the services that watch them see them, and what those of other known manifests are to a path. Reads all manifests. */
-export const inboxesFor = async (runtime: Runtime, path: string): Promise<KnownInbox[]> => {
+/** Inboxes as the services that watch them see them, and what those of the manifests are to a path. */
+export const inboxesFor = async (runtime: Runtime, path: string, manifests: readonly Manifest[]) => {
   const views = await readInboxViews(runtime);
   const isFile = statSync(path, { throwIfNoEntry: false })?.isFile();
-  const drops = (await knownManifests(runtime)).filter(isDropManifest);
+  const drops = manifests.filter(isDropManifest);
   const others = views.filter(({ manifest }) => !drops.some(({ name }) => manifest === name));
   const known = drops.map(({ name: manifest, drop }) => {
     const view = views.find((each) => each.manifest === manifest) ?? { ...unwatched, manifest, folder: drop.folder };
