@@ -60,6 +60,7 @@ export const resourceWishSchema = z.object({
   byAddress: z.boolean().exactOptional(),
   recipe: tableRecipeSchema.exactOptional(),
   guard: tableGuardSchema.exactOptional(),
+  /** Columns that tell the rows of the table apart. */
   rowKey: z.array(z.string()).exactOptional(),
   /** True where the change log of its dataset lists the rows that change. */
   isLogged: z.literal(true).exactOptional(),

@@ -42,6 +42,7 @@ export interface ListedRow {
 export interface DatasetRow extends ListedRow {
   /** Unix seconds. */
   changed: number;
+  /** How many published resources it has. */
   resources: number;
   /** The published groups that it belongs to, else its author. */
   publisher: string | null;

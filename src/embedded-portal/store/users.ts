@@ -69,6 +69,7 @@ export const openUsers = (db: DatabaseSync, table: RoleTable) => {
       update('user', ['uid', known], account);
       return known;
     },
+    /** Keeps another hash of the same password. */
     renewPass: (uid: number, pass: string): void => void run`UPDATE user SET pass = ${pass} WHERE uid = ${uid}`,
     /** Blocks the accounts of a users file that it does not name (any more) and returns their uids. */
     blockOthers: (names: readonly string[]) =>

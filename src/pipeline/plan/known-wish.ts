@@ -23,10 +23,9 @@ export const unreadTable = ({ source, import: mode }: ResourceWish, kind?: strin
 export const howRead = (wish: ResourceWish, kind?: string): string[] => {
   const { source, recipe } = wish;
   const isOpen = recipe?.asked === false && 'name' in source && isAnyText(source.name);
-  const open = isOpen ? ['imported only if its text is certainly a table'] : [];
   return [
     ...unreadTable(wish, kind),
-    ...open,
+    ...(isOpen ? ['imported only if its text is certainly a table'] : []),
     ...(recipe?.mend ? ['fixed while publishing if faulty (mend: safe)'] : []),
   ];
 };
