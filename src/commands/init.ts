@@ -20,7 +20,7 @@ import {
   settingsFiles,
 } from './init-files.ts';
 import { type CommonOptions, exitCodes, type Io, print, say, unwritable } from './io.ts';
-import { canPrompt, openPrompt, type Prompt } from './prompt.ts';
+import { canPrompt, openPrompt } from './prompt.ts';
 import { oneOffLog } from './session.ts';
 import { lines, shellWord } from './text.ts';
 
@@ -119,7 +119,7 @@ const passwordGiven = async ({ passwordFile }: InitOptions, { cwd, env }: Io): P
   }
 };
 
-const promptUrl = async (prompt: Prompt, io: Io): Promise<string> => {
+const promptUrl = async (prompt: ReturnType<typeof openPrompt>, io: Io): Promise<string> => {
   say(io, 'The portal to publish to, such as https://data.example.org; empty for the embedded one');
   for (;;) {
     const url = await prompt.line('Address of the portal');

@@ -53,5 +53,3 @@ export const openPrompt = (io: Io) => {
 
   return { line, secret, [Symbol.dispose]: (): void => lines.close() };
 };
-
-export type Prompt = ReturnType<typeof openPrompt>;

@@ -48,8 +48,6 @@ const threads = 2;
 /** How many may wait; a person waits a few seconds behind them. */
 const mostWaiting = 50;
 
-export type LoginQueue = ReturnType<typeof loginQueue>;
-
 /** Runs a check when it is its turn. Throws a Refusal (503) at once where too many wait. */
 export const loginQueue = () => {
   const slots = new Semaphore(threads);

@@ -13,7 +13,7 @@ import type { chooseFormat, Format, FormatName } from './media/formats.ts';
 import type { UploadedFile } from './media/multipart.ts';
 import type { BodyParser, ResultShape } from './media/value.ts';
 import type { PageCache } from './page-cache.ts';
-import type { LoginQueue } from './password.ts';
+import type { loginQueue } from './password.ts';
 import type { Races } from './races.ts';
 import { Refusal } from './refusal.ts';
 import type { Site } from './site.ts';
@@ -87,7 +87,7 @@ export interface Portal extends PortalSettings {
   tokens: Tokens | null;
   /** Unix seconds. */
   now: () => number;
-  logins: LoginQueue;
+  logins: ReturnType<typeof loginQueue>;
   counts: { reads: number; writes: number };
   /** Requests in progress, including those whose client has gone. */
   inProgress: Set<Promise<void>>;

@@ -36,8 +36,6 @@ export interface ManifestFacts {
 
 const nobody: ManifestNotify = { email: null, webhook: null };
 
-export type Notifier = ReturnType<typeof notifierOf>;
-
 /** Keeps incidents in Redis, so that all workers together report each once. */
 export const notifierOf = ({ redis, keys, config, pages, enqueue, post, log }: NotifierParts) => {
   const hasChannel = ({ email, webhook }: ManifestNotify): boolean =>

@@ -11,7 +11,7 @@ import { fileOf, wrongShape } from './replies.ts';
 import type { Identity, Session } from './session.ts';
 import type { Dialect } from './settings.ts';
 import type { Suggestions } from './suggestions.ts';
-import type { Terms } from './terms.ts';
+import type { termsOf } from './terms.ts';
 
 /** One thing that was checked. `hint` says what to do and is null where all is well. */
 type ProbeFinding = { ok: boolean | null; what: string; hint: string | null };
@@ -35,7 +35,7 @@ interface Parts {
   dialect: DialectChoice;
   datastore: Datastore;
   nodes: Pick<Nodes, 'list' | 'find'>;
-  terms: Terms;
+  terms: ReturnType<typeof termsOf>;
   suggestions: Suggestions;
 }
 

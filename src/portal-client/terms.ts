@@ -25,8 +25,6 @@ export interface ResolveOptions {
   isAfresh?: boolean;
 }
 
-export type Terms = ReturnType<typeof termsOf>;
-
 export const termsOf = (store: TermStore, stated: StatedTerms, traits: Traits, lookups: Lookups) => {
   let remembered: Promise<Readonly<Record<string, string>>> | null = null;
   /** Puts ids in the place of names, as far as they are known. */

@@ -55,8 +55,6 @@ const atOnce = 100;
 /** How often it is looked whether a worker has ended a job, milliseconds. */
 const pollMs = 100;
 
-export type Advancer = ReturnType<typeof advancerOf>;
-
 /** Takes runs from one step to the next. Every process may do so at any time, also twice. */
 export const advancerOf = (queues: Queues, gate: RunGate, runs: Runs) => {
   const { phases } = runs;

@@ -20,8 +20,6 @@ interface WatchedJob {
   paused: AbortController;
 }
 
-export type StopWatch = ReturnType<typeof stopWatch>;
-
 /** Tells the jobs of this process when their run is cancelled, or when their portal is paused until a person acts. */
 export const stopWatch = (redis: Redis, keys: RedisKeys, pauses: Pick<PortalPauses, 'state'>) => {
   const jobs = new Set<WatchedJob>();

@@ -22,8 +22,6 @@ if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end
 return 1
 `);
 
-export type Exclusive = ReturnType<typeof exclusiveIn>;
-
 /**
  * Locks by name. A holder is known by its job's lock and token; it holds as long as that lock stands, which every write of
  * a job checks anyway. So there is no expiry of its own that could run out unnoticed, and a killed holder blocks no one for

@@ -9,7 +9,7 @@ import { entriesOf, membersOf } from '../state/redis/fields.ts';
 import type { StuckRun } from '../state/run-phase.ts';
 import type { Runs } from '../state/runs.ts';
 import { repeat } from '../util/concurrency.ts';
-import { type Advancer, nextStep, type RunState, type Step } from './advance.ts';
+import { type advancerOf, nextStep, type RunState, type Step } from './advance.ts';
 import type { Asked, RunGate } from './gate.ts';
 import type { PortalPauses } from './pause.ts';
 import type { Queues } from './queues.ts';
@@ -21,7 +21,7 @@ interface RunSweepParts {
   gate: RunGate;
   runs: Runs;
   pauses: PortalPauses;
-  advancer: Advancer;
+  advancer: ReturnType<typeof advancerOf>;
   /** Portals that this process works for; the others' runs may wait for a worker. */
   portals: string[];
   /** How long a run may be without progress, milliseconds. */

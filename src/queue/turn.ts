@@ -24,7 +24,7 @@ import { meterOf, movedText } from '../model/moved.ts';
 import { reasonText } from '../model/report.ts';
 import { inSpan } from '../util/tracing.ts';
 import { cancelledError } from './cancel.ts';
-import type { Exclusive } from './exclusive.ts';
+import type { exclusiveIn } from './exclusive.ts';
 import type { JobIsolation } from './isolation.ts';
 import { JobJournal, leftOfLock } from './journal.ts';
 import type { CircuitBreaker, PortalPauses } from './pause.ts';
@@ -39,7 +39,7 @@ export interface TurnParts {
   handlers: Handlers;
   pauses: PortalPauses;
   breaker: CircuitBreaker;
-  exclusive: Exclusive;
+  exclusive: ReturnType<typeof exclusiveIn>;
   /** Heartbeat of this worker, and whether that of another still beats. */
   heartbeat: { id: string; lives: (id: string) => Promise<boolean> };
   logKey: (id: string) => string;

@@ -2,7 +2,7 @@
 import { type Job, UnrecoverableError, Worker } from 'bullmq';
 import { machineFault, StateFullError } from '../model/errors.ts';
 import { type JobDataOf, type JobKind, jobSchemas } from '../model/job.ts';
-import type { StopWatch } from './cancel.ts';
+import type { stopWatch } from './cancel.ts';
 import { JobIsolation } from './isolation.ts';
 import { ourTimes } from './queues.ts';
 import { backoffMs, type RetrySettings } from './retry.ts';
@@ -10,7 +10,7 @@ import { jobTurn, lockLost, type TurnParts } from './turn.ts';
 
 interface WorkerParts extends TurnParts {
   concurrency: number;
-  stops: StopWatch;
+  stops: ReturnType<typeof stopWatch>;
   /** True for a portal that only other workers know. */
   isOfOthers: (portal: string) => Promise<boolean>;
   retry: RetrySettings;

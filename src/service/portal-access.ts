@@ -42,8 +42,6 @@ const dayMs = 24 * 3600 * 1000;
 
 type Reached = Pick<PortalSettings, 'username' | 'password' | 'url'>;
 
-export type PortalAccess = ReturnType<typeof portalAccess>;
-
 /** Opens the portals of a configuration, each once; without `hooksOf` it needs no queue. */
 export const portalAccess = (
   config: Config,

@@ -20,19 +20,17 @@ import type { Handlers } from '../queue/turn.ts';
 import { queueWorker } from '../queue/worker.ts';
 import { keptFiles } from '../sources/drop/kept.ts';
 import type { Connections } from './connections.ts';
-import type { PortalAccess } from './portal-access.ts';
-import type { RunNotices } from './run-notices.ts';
+import type { portalAccess } from './portal-access.ts';
+import type { runNoticesOf } from './run-notices.ts';
 import { gatherSources, leaveDrops, settleDrops } from './sources.ts';
 
 /** Triggers and runs that a process plans and closes at once. */
 const runConcurrency = 4;
 
 interface WorkerParts extends Connections {
-  portals: PortalAccess;
-  runNotices: RunNotices;
+  portals: ReturnType<typeof portalAccess>;
+  runNotices: ReturnType<typeof runNoticesOf>;
 }
-
-export type Workers = Awaited<ReturnType<typeof startPortalWorkers>>;
 
 /** Begins to work jobs of the named portals; when that fails, everything it has opened is closed. */
 export const startPortalWorkers = async (parts: WorkerParts, names: string[]) => {

@@ -14,8 +14,6 @@ import { plainWriter } from '../state/redis/fields.ts';
 import { lastSuccesses, lastTriggers, type TriggerRecord } from '../state/targets.ts';
 import type { Connections } from './connections.ts';
 
-export type RunNotices = ReturnType<typeof runNoticesOf>;
-
 export const runNoticesOf = (
   { redis, keys, deadlines, notifier, fetcher, config, log }: Connections,
   onRunClosed: (report: StoredReport) => void,

@@ -9,7 +9,7 @@ import { perPortal } from '../sources/manifest/load.ts';
 import type { Manifest } from '../sources/manifest/schema.ts';
 import { type ConnectionOptions, openConnections } from './connections.ts';
 import { type OnRequest, portalAccess, portalHooks } from './portal-access.ts';
-import { startPortalWorkers, type Workers } from './portal-workers.ts';
+import { startPortalWorkers } from './portal-workers.ts';
 import { runNoticesOf } from './run-notices.ts';
 import { silenceWatch } from './silence-watch.ts';
 import { stateWatch } from './state-watch.ts';
@@ -28,7 +28,7 @@ export const openRuntime = async ({ onRunClosed = () => undefined, ...options }:
   const connections = await openConnections(options);
   const { config, log, gate, pauses, hasWorkers } = connections;
   /** Null until this process works jobs; its portals then keep to the limits that all workers agree on. */
-  let workers: Workers | null = null;
+  let workers: Awaited<ReturnType<typeof startPortalWorkers>> | null = null;
   let onRequest: OnRequest = () => undefined;
   let closing: Promise<void> | null = null;
   const hooks = portalHooks({

@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { hostname } from 'node:os';
 import type { KnownTarget } from '../model/redis-keys.ts';
 import { listedItems, type Notice, type NoticeItem, noticeOf } from '../notify/notice.ts';
-import type { Notifier } from '../notify/notifier.ts';
+import type { notifierOf } from '../notify/notifier.ts';
 import { loadManifest } from '../sources/manifest/load.ts';
 import { type Deadline, expectedOf } from '../state/deadlines.ts';
 import { repeat } from '../util/concurrency.ts';
@@ -13,7 +13,7 @@ import { expectedIn, inWords, type Overdue, type OverdueParts } from './overdue.
 
 /** What the watch works with; `now` in Unix milliseconds. */
 interface SilenceWatchParts extends OverdueParts, Pick<Connections, 'ledger' | 'role' | 'log'> {
-  notifier: Pick<Notifier, 'send'>;
+  notifier: Pick<ReturnType<typeof notifierOf>, 'send'>;
   now?: () => number;
 }
 

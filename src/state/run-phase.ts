@@ -87,8 +87,6 @@ return {
 const phaseSchema = z.enum(phases);
 const standSchema = z.tuple([phaseSchema, z.number(), z.number(), z.number()]);
 
-export type RunPhases = ReturnType<typeof runPhases>;
-
 export const runPhases = (redis: Redis, keys: RedisKeys, writer: StateWriter) => {
   const move = async (runId: string, args: (string | number)[], forgotten: string[] = []): Promise<Phase> => {
     await writer.catchUp();

@@ -8,7 +8,7 @@ import type { RedisKeys } from '../model/redis-keys.ts';
 import { itemActions, type ReportItem, reasonSchema } from '../model/report.ts';
 import { liveVersionSchema } from '../model/table-history.ts';
 import { datasetWishSchema, resourceWishSchema } from '../model/wish.ts';
-import type { RunPhases } from './run-phase.ts';
+import type { runPhases } from './run-phase.ts';
 
 /** The planned work on one dataset: its wish without the resources, and the keys of the resources that need work. */
 export const datasetWorkSchema = z.object({
@@ -105,7 +105,7 @@ const bytesAtOnce = 200_000;
 export const planWriter = (
   redis: Redis,
   keys: RedisKeys,
-  { runId, writer, phases }: { runId: string; writer: StateWriter; phases: RunPhases },
+  { runId, writer, phases }: { runId: string; writer: StateWriter; phases: ReturnType<typeof runPhases> },
 ) => {
   const counts: PlannedCounts = { datasets: 0, resources: 0, settled: 0 };
   let piece: StateWrite[] = [];

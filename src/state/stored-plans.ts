@@ -70,5 +70,3 @@ export const storedPlans = (redis: Redis, keys: RedisKeys, keepMs: number) => {
     },
   };
 };
-
-export type StoredPlans = ReturnType<typeof storedPlans>;

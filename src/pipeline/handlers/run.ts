@@ -10,7 +10,7 @@ import type { Reason } from '../../model/report.ts';
 import type { ResourceWish } from '../../model/wish.ts';
 import { type Deadlines, expectationsOf, expectedOf } from '../../state/deadlines.ts';
 import type { PlannedCounts, RunWork } from '../../state/run-work.ts';
-import type { StoredPlans } from '../../state/stored-plans.ts';
+import type { storedPlans } from '../../state/stored-plans.ts';
 import { isStale } from '../../state/targets.ts';
 import { plural } from '../../util/plural.ts';
 import { listNodes, observe } from '../compare/observe.ts';
@@ -33,7 +33,7 @@ import { lateDrops, sourceWork, workOfPage } from './run-work.ts';
 interface RunDeps extends ExportDeps {
   deadlines: Pick<Deadlines, 'expect'>;
   /** Plans that runs are pinned to, and runs that the guard holds. */
-  plans: StoredPlans;
+  plans: ReturnType<typeof storedPlans>;
   /** Gathers the wishes of a manifest as it is now, those for this run. */
   gather(request: RunRequest, signal: AbortSignal): Promise<Gathered>;
   /** Notifies monitors that a run begins; waits for nothing and never fails. */

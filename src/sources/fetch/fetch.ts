@@ -7,7 +7,7 @@ import type { Config } from '../../config/config.ts';
 import { makeFolder, unless, writeDurably } from '../../util/files.ts';
 import { acceptEncoding, fileIn, mediaType, tooLarge } from './body.ts';
 import { proxyOf } from './connect.ts';
-import { type Answer, type GuardedClient, guardedClient, type Posting, release } from './guarded-client.ts';
+import { type Answer, guardedClient, type Posting, release } from './guarded-client.ts';
 import {
   type Fetched,
   type FetchOptions,
@@ -24,7 +24,7 @@ type Looked = { status: 'unchanged' } | { status: 'changed'; bytes: number | nul
 /** Fetches under one policy, which limits the requests to each host over all its calls. `close()` when done. */
 export class Fetcher {
   readonly policy: FetchPolicy;
-  private readonly client: GuardedClient;
+  private readonly client: ReturnType<typeof guardedClient>;
 
   constructor(policy: FetchPolicy, { lookup }: { lookup?: LookupFunction } = {}) {
     this.policy = policy;

@@ -184,8 +184,6 @@ export const guardedClient = (policy: FetchPolicy, lookup: LookupFunction = syst
   return { redact, ask, post, heed, close };
 };
 
-export type GuardedClient = ReturnType<typeof guardedClient>;
-
 /** Releases an answer: a small rest is read to its end, so that the connection can be reused. */
 export const release = (body: Answer['body']): void => {
   body.on('error', () => undefined);

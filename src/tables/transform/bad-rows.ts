@@ -12,8 +12,6 @@ const [mostReported, mostListed] = [20, 10];
 /** Where a single bad row fails the table, the work ends after so many: enough for a report. */
 const enough = 100;
 
-export type BadRows = ReturnType<typeof badRowsOf>;
-
 /** Bad rows of a table by their policy. `path`: file for rejected rows, created with the first of them. */
 export const badRowsOf = (
   { badRows: policy, maxBadRows: limit }: Pick<TableRecipe, 'badRows' | 'maxBadRows'>,

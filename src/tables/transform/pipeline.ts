@@ -6,7 +6,7 @@ import type { Step } from '../../model/recipe/steps.ts';
 import { recordOf } from '../../util/json.ts';
 import { plural } from '../../util/plural.ts';
 import { faultOf } from '../scan/fault-kinds.ts';
-import type { BadRows } from './bad-rows.ts';
+import type { badRowsOf } from './bad-rows.ts';
 import { inRow, oversizeRow, type Row, type RowStep, type StepCount, type StepTools, type Table } from './row.ts';
 import { cellSteps } from './step/cells.ts';
 import { pluginStage } from './step/plugin.ts';
@@ -51,7 +51,7 @@ interface Counted {
   count: StepCount;
 }
 
-type Tools = StepTools & { bad: BadRows };
+type Tools = StepTools & { bad: ReturnType<typeof badRowsOf> };
 
 export const pipelineOf = async (
   table: Table,
