@@ -127,11 +127,7 @@ const refuseTwin = (finding: FileFinding, others: FileFinding[]): void => {
 };
 
 /** Checks every file and shows the findings in order, each manifest followed by the files it publishes. */
-const checkAll = async (
-  named: Set<string>,
-  context: CheckContext,
-  show: (finding: FileFinding) => void,
-): Promise<void> => {
+const checkAll = async (named: Set<string>, context: CheckContext, show: (finding: FileFinding) => void) => {
   for await (const finding of inOrder([...named], (path) => checkFile(path, context))) {
     show(finding);
     // The same file may be published in several ways; each is checked once.

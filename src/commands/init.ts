@@ -145,12 +145,7 @@ const chosen = (answers: Record<'url' | 'username' | 'password', string | undefi
 };
 
 /** Probes a remote portal; on a terminal, prompts up to twice again for a refused login and stores the last one typed. */
-const probeUntilLogin = async (
-  root: string,
-  portal: ChosenPortal,
-  options: InitOptions,
-  io: Io,
-): Promise<PortalFinding | null> => {
+const probeUntilLogin = async (root: string, portal: ChosenPortal, options: InitOptions, io: Io) => {
   let chosen = portal;
   // With the configuration just written, which tests that as well.
   const probeChosen = async (): Promise<PortalFinding | null> => {

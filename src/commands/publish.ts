@@ -1,7 +1,6 @@
 // `sluice publish`: one run of each manifest on each of its portals, awaited.
 import { relative } from 'node:path';
 import { driftPolicies, type OnDrift } from '../model/policy.ts';
-import type { StoredReport } from '../model/report.ts';
 import { openRuns, type RequestedRun, runNow } from '../service/actions.ts';
 import { takeDropped } from '../service/inboxes.ts';
 import type { Runtime } from '../service/runtime.ts';
@@ -45,12 +44,7 @@ const madeLines = ({ of, path, text, isSaved }: DirectManifest, cwd: string): Li
   return [`${of} has no manifest; \`--save\` writes this one:`, indented.map((line) => `  ${line}`)];
 };
 
-export const publish = async (
-  runtime: Runtime,
-  manifests: Manifest[],
-  options: PublishOptions,
-  io: Io,
-): Promise<StoredReport[]> => {
+export const publish = async (runtime: Runtime, manifests: Manifest[], options: PublishOptions, io: Io) => {
   const runs: RequestedRun[] = [];
   const earlier: RequestedRun[] = [];
   for (const manifest of manifests) {

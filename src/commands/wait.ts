@@ -26,12 +26,7 @@ const usualWaitMs = 60_000;
 /** No shorter silence counts: portals take some seconds for much of what they do. */
 const leastSilenceMs = 5000;
 /** Waits until every run has its report, as a worker where no other is. @throws InterruptedError, UnfinishedError */
-export const waitForRuns = async (
-  runtime: Runtime,
-  runs: RequestedRun[],
-  options: WaitOptions,
-  io: Io,
-): Promise<StoredReport[]> => {
+export const waitForRuns = async (runtime: Runtime, runs: RequestedRun[], options: WaitOptions, io: Io) => {
   try {
     await untilClosed(runtime, runs, options, io);
   } catch (error) {

@@ -28,11 +28,7 @@ export const baseUrl = text.superRefine((address, { addIssue }) => {
 export const normalUrl = (address: string): string => new URL(address).href.replace(/\/+$/, '');
 
 /** Problems of addresses that the schema cannot see; `value` is the document's with references replaced. */
-export const addressProblems = (
-  document: YamlDocument,
-  value: unknown,
-  secrets: ReadonlyMap<string, string>,
-): FileProblem[] => {
+export const addressProblems = (document: YamlDocument, value: unknown, secrets: ReadonlyMap<string, string>) => {
   const problems: FileProblem[] = [];
   const hook = secrets.get('notify.webhook.url');
   if (hook !== undefined && !hook.includes('${') && !/^https?:$/.test(URL.parse(hook)?.protocol ?? ''))

@@ -58,11 +58,7 @@ export const heartbeatsOf = (log: Log) => {
 };
 
 /** Makes one call; any 2xx answer within five seconds is success. @throws what {@link deliver} throws */
-export const sendHeartbeat = (
-  url: string,
-  { text, post }: Pick<HeartbeatCall, 'text' | 'post'>,
-  stop: AbortSignal,
-): Promise<void> =>
+export const sendHeartbeat = (url: string, { text, post }: Pick<HeartbeatCall, 'text' | 'post'>, stop: AbortSignal) =>
   deliver(
     url,
     { receiver: 'the monitor', what: 'a heartbeat', hint: 'check notify.heartbeat, and that its server runs', post },

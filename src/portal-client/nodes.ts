@@ -1,5 +1,4 @@
 // Nodes: create, update, delete, read and list.
-import type { z } from 'zod';
 import { maxPageSize, paths } from '../dataset-api/paths.ts';
 import { orNull, PortalError, PortalGoneError, PortalReplyError } from '../model/errors.ts';
 import type { NodeFields } from '../model/wish.ts';
@@ -187,11 +186,7 @@ export class Nodes {
   }
 
   /** Sends a node; once more in the other dialect where the refusal shows that the first one was wrong. */
-  private write(
-    call: Call,
-    body: (dialect: Dialect) => unknown,
-    signal: AbortSignal,
-  ): Promise<z.infer<typeof nodeResultSchema>> {
+  private write(call: Call, body: (dialect: Dialect) => unknown, signal: AbortSignal) {
     const send = async () => {
       const sent = JSON.stringify(await body(await this.dialect.current(signal)));
       return this.caller.body({ ...call, isSave: true, body: sent }, nodeResultSchema, 'the nid of the node', signal);

@@ -122,11 +122,7 @@ const importsOf = (mayImport: boolean | null): ProbeFinding =>
 const mostRead = 5;
 
 /** Whether the account may use datastores, by that of a table of its own; user 1 may everything. Null where it has none. */
-const mayImport = async (
-  { nodes, datastore }: Parts,
-  { login }: PortalProbe,
-  signal: AbortSignal,
-): Promise<boolean | null> => {
+const mayImport = async ({ nodes, datastore }: Parts, { login }: PortalProbe, signal: AbortSignal) => {
   const uid = login && 'uid' in login ? login.uid : '';
   if (uid === '' || uid === '1') return uid === '1' ? true : null;
   const orderBy = { column: 'nid', direction: 'DESC' } as const;

@@ -141,11 +141,7 @@ export const advancerOf = (queues: Queues, gate: RunGate, runs: Runs) => {
      * Takes the jobs of a run that ends early out of the queue, and waits for those that a worker has: from then on nobody
      * else works on what is open. `onKept` is called with those, now and then.
      */
-    takeOut: async (
-      runId: string,
-      signal: AbortSignal,
-      onKept: (portal: string, ids: string[]) => Promise<void>,
-    ): Promise<void> => {
+    takeOut: async (runId: string, signal: AbortSignal, onKept: (portal: string, ids: string[]) => Promise<void>) => {
       while (['active', 'waiting', 'delayed'].includes(await queues.runs.getJobState(runId))) {
         if ((await queues.runs.remove(runId)) === 1) break;
         await sleep(pollMs, undefined, { signal });

@@ -22,11 +22,7 @@ import { gatherManifestSources, leaveDrops } from './sources.ts';
 export type RequestedRun = Target & { runId: string };
 
 /** Requests a run of a manifest on each of its portals. */
-export const runNow = async (
-  runtime: Runtime,
-  manifest: Manifest,
-  more: Parameters<Runtime['requestRun']>[2] = {},
-): Promise<RequestedRun[]> => {
+export const runNow = async (runtime: Runtime, manifest: Manifest, more: Parameters<Runtime['requestRun']>[2] = {}) => {
   const requests = runtime.perPortal(manifest).map(targetOf);
   return Array.fromAsync(requests, (target) => runtime.requestRun(target, 'command', more));
 };

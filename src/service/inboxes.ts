@@ -133,11 +133,7 @@ const signsOfLife = ({ deadlines, config }: Runtime, open: OpenInboxes) => {
   };
 };
 
-const inboxOf = async (
-  runtime: Runtime,
-  manifest: DropManifest,
-  onClaimed: (claims: Claim[]) => Promise<void>,
-): Promise<Inbox> => {
+const inboxOf = async (runtime: Runtime, manifest: DropManifest, onClaimed: (claims: Claim[]) => Promise<void>) => {
   const { config, log } = runtime;
   return openInbox({ manifest, settings: config.inbox, spoolId: await spoolIdIn(runtime), onClaimed, log });
 };

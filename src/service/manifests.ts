@@ -45,11 +45,7 @@ export const loadManifests = async (patterns: string[]) => {
 };
 
 /** Calls `changed` shortly after a YAML file beside the manifests was added, changed or removed, and once at the start. */
-export const watchManifests = (
-  patterns: string[],
-  changed: () => Promise<void>,
-  log: Log,
-): { close(): Promise<void> } => {
+export const watchManifests = (patterns: string[], changed: () => Promise<void>, log: Log) => {
   const folders = [...new Set(patterns.map((pattern) => dirname(pattern)))].filter((dir) => !/[*?[{]/.test(dir));
   let timer: NodeJS.Timeout | null = null;
   let turn: Promise<void> = Promise.resolve();

@@ -41,11 +41,7 @@ export const expectedIn = (member: string): Expected => {
 };
 
 /** What is overdue now, reported or not, longest first; `more` counts the rest. Takes a few round trips. */
-export const whatIsOverdue = async (
-  parts: OverdueParts,
-  most = 100,
-  now: number = Date.now(),
-): Promise<{ overdue: Overdue[]; more: number }> => {
+export const whatIsOverdue = async (parts: OverdueParts, most = 100, now: number = Date.now()) => {
   const { deadlines } = parts;
   const [count, shown] = await Promise.all([deadlines.countLate(now), deadlines.late(now, most)]);
   return { overdue: await inWords(parts, shown), more: Math.max(0, count - shown.length) };

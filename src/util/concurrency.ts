@@ -20,11 +20,7 @@ export const pause = async (ms: number, signal: AbortSignal): Promise<void> => {
 };
 
 /** Repeats `work`, never twice at once; returns what stops it after the turn in progress. It keeps no process alive. */
-export const repeat = (
-  everyMs: number,
-  work: () => Promise<void>,
-  failed: (error: unknown) => void,
-): (() => Promise<void>) => {
+export const repeat = (everyMs: number, work: () => Promise<void>, failed: (error: unknown) => void) => {
   let turn: Promise<void> | null = null;
   const over = (): void => {
     turn = null;
@@ -42,11 +38,7 @@ export const repeat = (
  * Runs `work` for each of `all`, at most `atOnce` at the same time; results in their order. After a failure none is started
  * any more; those in progress are waited for, then the first failure is thrown.
  */
-export const eachAtOnce = async <T, R>(
-  all: Iterable<T>,
-  atOnce: number,
-  work: (each: T) => Promise<R>,
-): Promise<R[]> => {
+export const eachAtOnce = async <T, R>(all: Iterable<T>, atOnce: number, work: (each: T) => Promise<R>) => {
   const items = Iterator.from(all).map((each, at) => ({ each, at })); // a failure ends it for all
   const results: R[] = [];
   const go = async (): Promise<void> => {
@@ -110,11 +102,7 @@ export const adaptiveSlots = (most: number) => {
   let count = most;
 
   /** Does the work in a slot. `isCrowded`: whether an error of it means that too much overlapped. */
-  const run = async <T>(
-    work: () => Promise<T>,
-    isCrowded: (error: unknown) => boolean,
-    signal: AbortSignal,
-  ): Promise<T> => {
+  const run = async <T>(work: () => Promise<T>, isCrowded: (error: unknown) => boolean, signal: AbortSignal) => {
     await slots.acquire(signal);
     try {
       const result = await work();

@@ -47,10 +47,7 @@ const propertyOf = (name: string, value: unknown): string | boolean => {
 };
 
 /** A configuration with other properties; unknown properties and values are refused (406). */
-export const changedConfiguration = (
-  { configuration, mime }: DatastoreRecord,
-  properties: Record<string, unknown>,
-): Configuration => {
+export const changedConfiguration = ({ configuration, mime }: DatastoreRecord, properties: Record<string, unknown>) => {
   const read = Object.entries(properties).map(([name, value]) => [name, propertyOf(name, value)]);
   const changed: Configuration = { ...configuration, ...Object.fromEntries(read) };
   const dialect = dialectOf(changed, mime);

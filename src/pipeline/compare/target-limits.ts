@@ -62,11 +62,7 @@ export const targetLimits = (portal: Portal) => {
 
   return {
     /** Checks those of the datasets and their resources that `isSent` says are written. */
-    add: async (
-      wishes: readonly DatasetWish[],
-      isSent: (key: string) => boolean,
-      signal: AbortSignal,
-    ): Promise<void> => {
+    add: async (wishes: readonly DatasetWish[], isSent: (key: string) => boolean, signal: AbortSignal) => {
       const dialect = await portal.dialectInUse(signal);
       for (const wish of wishes.flatMap((dataset) => [dataset, ...dataset.resources])) {
         if (!isSent(wish.key)) continue;

@@ -107,11 +107,7 @@ const publishedLines = async (state: LogState, path: string, signal: AbortSignal
 };
 
 /** The tables among resources that readers find: no drafts. */
-export const publicTables = async (
-  ledger: Ledger,
-  portal: string,
-  order: readonly string[],
-): Promise<LedgerEntry[]> => {
+export const publicTables = async (ledger: Ledger, portal: string, order: readonly string[]) => {
   const keys = order.filter((key) => !isChangeLog(key));
   const [entries, sent] = await Promise.all([ledger.entriesOf(portal, keys), ledger.sentOf(portal, keys)]);
   const isPublic = (entry: LedgerEntry, at: number): boolean =>

@@ -42,21 +42,14 @@ export const importFile: ResourceStep = async (state) => {
 };
 
 /** Portals that keep the states of all datastores together lose some when two are written at once, by any worker. */
-export const oneAtATime = <T>(
-  { item, importsTogether }: NodeTarget,
-  signal: AbortSignal,
-  work: () => Promise<T>,
-): Promise<T> => (importsTogether ? work() : item.job.exclusive(`datastore:${item.portal}`, signal, work));
+export const oneAtATime = <T>({ item, importsTogether }: NodeTarget, signal: AbortSignal, work: () => Promise<T>) =>
+  importsTogether ? work() : item.job.exclusive(`datastore:${item.portal}`, signal, work);
 
 /** How long a job that is to stop waits for an import, milliseconds. */
 const hangUpMs = 5000;
 
 /** Ends the work soon after `stop`: an import goes on without its caller, and the next attempt looks how far it is. */
-const untilStopped = async <T>(
-  stop: AbortSignal,
-  lost: AbortSignal,
-  work: (signal: AbortSignal) => Promise<T>,
-): Promise<T> => {
+const untilStopped = async <T>(stop: AbortSignal, lost: AbortSignal, work: (signal: AbortSignal) => Promise<T>) => {
   const hangUp = new AbortController();
   const onStop = () => setTimeout(() => hangUp.abort(new GiveBack()), hangUpMs).unref();
   if (stop.aborted) onStop();

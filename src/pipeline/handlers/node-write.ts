@@ -32,12 +32,7 @@ export interface WriteMore {
 }
 
 /** Makes the portal hold the node: one that is not ours, or gone, is recreated. `metadataFingerprint` null: not verified. @throws PortalGoneError */
-export const writeNode = async (
-  target: NodeTarget,
-  wish: NodeWish,
-  entry: LedgerEntry,
-  more: WriteMore = {},
-): Promise<WrittenNode> => {
+export const writeNode = async (target: NodeTarget, wish: NodeWish, entry: LedgerEntry, more: WriteMore = {}) => {
   const located = await locateNode(target, wish, entry);
   const found = located.entry;
   if (found.nid === null) {

@@ -31,10 +31,7 @@ const isUnclear = (entry: unknown, { filters }: Pick<CatalogueSpec, 'filters'>):
   Object.keys(filters).some((path) => valuesAt(entry, path.split('.')).length === 0);
 
 /** The entry with `defaults` where it has nothing and with `overrides`; the one given is left as it is. */
-export const amended = (
-  entry: unknown,
-  { defaults, overrides }: Pick<CatalogueSpec, 'defaults' | 'overrides'>,
-): unknown => {
+export const amended = (entry: unknown, { defaults, overrides }: Pick<CatalogueSpec, 'defaults' | 'overrides'>) => {
   if (!isObject(entry) || Object.keys({ ...defaults, ...overrides }).length === 0) return entry;
   const copy = structuredClone(entry);
   for (const [path, value] of Object.entries(defaults)) put(copy, path.split('.'), { value, force: false });

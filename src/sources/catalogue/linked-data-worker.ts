@@ -228,11 +228,7 @@ const entryOf = (node: FlatNode, byId: ReadonlyMap<unknown, FlatNode>): Record<s
 };
 
 /** The properties of a node under the keys of a data.json; those without one keep their address as key. */
-const keyed = (
-  node: FlatNode,
-  keys: readonly string[] | null,
-  byId: ReadonlyMap<unknown, FlatNode>,
-): Record<string, unknown> => {
+const keyed = (node: FlatNode, keys: readonly string[] | null, byId: ReadonlyMap<unknown, FlatNode>) => {
   const result: Record<string, unknown> = {};
   for (const [property, values] of Object.entries(node)) {
     if (property.startsWith('@') || !Array.isArray(values)) continue;

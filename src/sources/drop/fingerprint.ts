@@ -37,11 +37,7 @@ const wasQuiet = (known: SourceFingerprint): boolean => {
  * @throws SourceMissingError when it cannot be read, SourceRefusedError when it is no regular file, SourceChangedError when
  *   it moved while it was read
  */
-export const fingerprintFile = async (
-  path: string,
-  known: SourceFingerprint | null,
-  signal?: AbortSignal,
-): Promise<SourceFingerprint> => {
+export const fingerprintFile = async (path: string, known: SourceFingerprint | null, signal?: AbortSignal) => {
   signal?.throwIfAborted();
   const before = await statRegular(path);
   if (known !== null && sameFacts(before, known) && wasQuiet(known)) return known;

@@ -208,11 +208,7 @@ const versionPattern = /^\d{8}T\d{6}\.\d{3}Z-[0-9a-f]{8}(\.[^.]*)?$/;
  * Moves a claim's file to `target`, a name made of this claim alone, with `note` beside it (written first). Returns the target;
  * null for a file that is in neither place, and for one that was written to since: it stays, and its watcher claims it again.
  */
-const moveOut = async (
-  claim: Claim,
-  target: string,
-  note: { ending: string; says: object } | null,
-): Promise<string | null> => {
+const moveOut = async (claim: Claim, target: string, note: { ending: string; says: object } | null) => {
   const folder = folderOfClaim(claim);
   const stats = await unless(lstat(claim.path, { bigint: true }), gone, null);
   const { bytes, mtimeNs } = claim.fingerprint;

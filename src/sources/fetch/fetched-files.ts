@@ -49,10 +49,7 @@ export const fetchedFiles = (
    * is here already is used: at once by the job that fetched it, by others if its server confirms that it is current.
    * Throws as {@link Fetcher.toFile}.
    */
-  const get = async (
-    wanted: Wanted,
-    options: Pick<FetchOptions, 'signal' | 'log' | 'moved' | 'spentBytes'>,
-  ): Promise<FetchedFile | 'unchanged'> => {
+  const get = async (wanted: Wanted, options: Pick<FetchOptions, 'signal' | 'log' | 'moved' | 'spentBytes'>) => {
     swept ??= sweep();
     await swept;
     const folder = folderOf(wanted);

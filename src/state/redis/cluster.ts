@@ -82,11 +82,7 @@ const ownerFinder = (
 };
 
 /** The nodes of a cluster and the owner of our slot, as one node sees them. */
-const viewOf = (
-  node: ClusterNode,
-  prefix: string,
-  access: RedisConnectionOptions,
-): Promise<{ nodes: ClusterNode[]; owner: ClusterNode | null }> => {
+const viewOf = (node: ClusterNode, prefix: string, access: RedisConnectionOptions) => {
   const tls = access.tls ? { tls: tlsOf(node.host) } : {};
   return withConnection({ ...access, ...node, ...tls }, askMs, async (client) => {
     const slot = await client.cluster('KEYSLOT', prefix);

@@ -311,10 +311,7 @@ const blankLines = (findings: Findings, { lines, header, skipped, last }: TableR
   findings.add('blank-lines', { line, count: lines.blank }, { isUnclear });
 };
 
-const lineEnds = (
-  findings: Findings,
-  { header, skipped, lines: { lf, crlf, cr, blank, firstBlank } }: TableRead,
-): void => {
+const lineEnds = (findings: Findings, { header, skipped, lines: { lf, crlf, cr, blank, firstBlank } }: TableRead) => {
   const kinds = Object.entries({ CRLF: crlf, LF: lf, CR: cr }).filter(([, count]) => count > 0);
   if (kinds.length > 1) {
     const shares = kinds.map(([name, count]) => `${name} ${count.toLocaleString('en')}`).join(', ');

@@ -6,7 +6,7 @@ import { BoundedMap } from '../../util/bounded-map.ts';
 import { clientAddress, isOwnOrigin } from '../../util/connections.ts';
 import { html } from '../../util/html.ts';
 import { isSameSecret } from '../../util/secrets.ts';
-import type { Guesses, Tried } from '../part.ts';
+import type { Guesses } from '../part.ts';
 import { formOf, type Page, parameterOf, type Session, send } from './layout.ts';
 
 const sessionMs = 12 * 3600 * 1000;
@@ -27,11 +27,7 @@ export const loginsOf = (web: Runtime['config']['web'], guesses: Guesses) => {
     return session && session.until > now ? { token: session.token, canLogOut: true } : null;
   };
   /** The session that name and password begin; where they do not, why: see {@link Guesses.try}. */
-  const logIn = (
-    { username, password }: { username: string; password: string },
-    address: string,
-    now = Date.now(),
-  ): { id: string } | Exclude<Tried, 'right'> => {
+  const logIn = ({ username, password }: { username: string; password: string }, address: string, now = Date.now()) => {
     const isUser = isSameSecret(username, web.username);
     const isRight = isSameSecret(password, web.password ?? '') && isUser && web.password !== null;
     const tried = guesses.try(isRight, address, now);

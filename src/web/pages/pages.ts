@@ -254,10 +254,7 @@ const isRunId = (text: string): boolean => /^[\w-]{1,64}$/.test(text);
 const atOnce = 1000;
 
 /** One page of the items of a report, those of a cause where `code` is given, and how many there are. */
-const itemsOf = async (
-  { items }: StoredReport,
-  { code, page }: { code: string | null; page: number },
-): Promise<{ items: ReportItem[]; total: number }> => {
+const itemsOf = async ({ items }: StoredReport, { code, page }: { code: string | null; page: number }) => {
   const [from, to] = [(page - 1) * itemsPerPage, page * itemsPerPage];
   const found: ReportItem[] = [];
   let [read, total] = [0, 0];

@@ -22,10 +22,7 @@ const renamed = (step: string, columns: string[], renames: Record<string, string
 };
 
 /** The header as the step `header` makes it, with a line about it; null when nothing changes. */
-export const headerOf = (
-  columns: string[],
-  { trim = false, names, rename = {} }: NonNullable<Step['header']>,
-): { columns: string[]; note: string | null } => {
+export const headerOf = (columns: string[], { trim = false, names, rename = {} }: NonNullable<Step['header']>) => {
   if (names !== undefined && names.length !== columns.length) {
     throw noColumn('header', `${names.length} names`, columns);
   }
