@@ -49,6 +49,13 @@ export const faultFixtures: FaultFixture[] = [
     line: 1,
   },
   {
+    title: 'a table in LaTeX',
+    content: 'town & people, women \\\\\nUlm & 120,60 \\\\\n',
+    kind: 'not-a-table',
+    verdict: 'faulty',
+    line: 1,
+  },
+  {
     title: 'a table of a web page',
     content: '<!-- export -->\n<table><tr><td>id</td></tr>\n<tr><td>1</td></tr></table>\n',
     kind: 'not-a-table',
@@ -461,6 +468,20 @@ export const faultFixtures: FaultFixture[] = [
     kind: 'second-header',
     verdict: 'faulty',
     line: 2,
+  },
+  {
+    title: 'dots that stand for rows',
+    content: 'name,town\nAnn,Ulm\n...,...\nZoe,Bonn\n',
+    kind: 'second-header',
+    verdict: 'faulty',
+    line: 3,
+  },
+  {
+    title: 'the header in another order, among the rows',
+    content: 'name,town,state\nAnn,Ulm,BW\ntown,name,state\nBonn,Bob,NW\n',
+    kind: 'second-header',
+    verdict: 'faulty',
+    line: 3,
   },
   {
     title: 'a row that numbers the columns',

@@ -199,12 +199,141 @@ describe('a row of types below the header', () => {
   });
 });
 
+describe('a row that says what the columns hold, among texts only', () => {
+  it.each([
+    'town,note\n<chr>,<chr>\nUlm,old\nBonn,new\n',
+    'code,town,note\nVARCHAR(20),VARCHAR(20),TEXT\nA,Ulm,old\nB,Bonn,new\n',
+    'site\tcd\n15s\t10s\nUlm\tP\nBonn\tA\n',
+    'town,river\nobject,object\nUlm,Donau\nBonn,Rhein\n',
+  ])('is found by types that no record has: %j', async (content) => {
+    const { findings } = await inspectTable(fileOf(content));
+    expect(findings.find(({ kind }) => kind === 'second-header')?.places[0]).toMatchObject({ line: 2 });
+  });
+
+  it.each([
+    'kind,medium\ntext,text\nphoto,image\nvideo,video\n',
+    'column,type\nid,int\nname,string\nscore,float\n',
+    'sql,java\nINTEGER,Integer\nVARCHAR(20),String\nDATE,Date\n',
+    'type,alias,size\nint,integer,\nfloat,real,8\n',
+    'start,stop\n5s,10s\n6s,12s\n7s,15s\n',
+  ])('may be a record of a table of types: %j', async (content) => {
+    expect((await inspectTable(fileOf(content))).verdict).toBe('sound');
+  });
+});
+
+describe('a row of units below the header', () => {
+  it.each([
+    'station,mass,height\n-,kg,m\nUlm,5,2\nBonn,6,3\n',
+    'town,area,mayor\n-,km²,-\nUlm,5,Lee\nBonn,6,Ray\n',
+    'town,speed,note\n,m/s,\nUlm,5,x\nBonn,6,y\n',
+    'id,name,mail\nrequired,optional,optional\n1,Ann,a@x.org\n2,Bob,b@x.org\n',
+  ])('is found where one column has values: %j', async (content) => {
+    const { findings } = await inspectTable(fileOf(content));
+    expect(findings.map(({ kind }) => kind)).toContain('second-header');
+  });
+
+  it.each([
+    'symbol,unit\nm,metre\nkg,kilogram\ns,second\n',
+    'from,to,factor\nkm,m,1000\nm,cm,100\nkg,g,1000\n',
+    'sex,group,n\nm,A,5\nf,B,6\nm,C,7\n',
+    'station,temp,rain\nUlm,n/a,n/a\nBonn,5,6\nKiel,6,7\n',
+    'town,n,m\n-,-,-\nUlm,5,6\nBonn,6,7\n',
+  ])('may be a record: %j', async (content) => {
+    expect((await inspectTable(fileOf(content))).verdict).toBe('sound');
+  });
+});
+
+describe('a row that stands for others', () => {
+  it.each([
+    ['id,name\n1,Ann\n2,Bob\n...,...\n99,Yan\n', 4],
+    ['name,town\nAnn,Ulm\n…,…\nZoe,Bonn\n', 3],
+    ['id,name,n\n1,Ann,5\n⋮,⋮,⋮\n9,Zoe,6\n', 3],
+    ['id,name,n\n1,Ann,5\n...,,\n9,Yan,7\n', 3],
+    ['id,name\n1,Ann\n[...],[...]\n9,Zoe\n', 3],
+    ['id,name\n1,Ann\n-----,-----\n2,Bob\n', 3],
+  ])('is found: %j', async (content, line) => {
+    const finding = (await inspectTable(fileOf(content))).findings.find(({ kind }) => kind === 'second-header');
+    expect(finding?.places[0]).toMatchObject({ line });
+    expect(finding?.hint).toMatch(/^export the table in full/);
+  });
+
+  it.each([
+    'who,said\nAnn,...\nBob,Hello\nAnn,…\n',
+    'sign,name\n…,ellipsis\n...,three dots\n---,line\n',
+    'land,2019,2020\nDE,5,6\nSO,..,..\nFR,7,8\n',
+    'a,b\n5,6\n..,..\n7,8\n---,9\n8,---\n',
+    'lowest,highest\n---,---\n5,6\n7,8\n',
+    `who,said\n${'Ann,hm\n...,...\n'.repeat(5)}`,
+    'word\nUlm\n...\nBonn\n',
+  ])('may be a record: %j', async (content) => {
+    expect((await inspectTable(fileOf(content))).verdict).toBe('sound');
+  });
+});
+
+describe('the names of the header in another order', () => {
+  it.each([
+    ['name,city,land\nAnn,Ulm,BW\nBob,Bonn,NW\ncity,name,land\nKiel,Cid,SH\n', 4],
+    ['id,name\n1,Ann\n2,Bob\n"name","id"\n"Cid","3"\n', 4],
+    ['Name;Ort;Jahr\nAnn;Ulm;2001\nORT;NAME;JAHR\nKiel;Cid;2003\n', 3],
+    ['id,name,city\n1,Ann,Ulm\ncity,name,zip\nKiel,Cid,2\n', 3],
+    ['name,city\nAnn,Ulm\ncity,name\nKiel,Cid\n', 3],
+  ])('begin another table: %j', async (content, line) => {
+    const { findings } = await inspectTable(fileOf(content));
+    expect(findings.find(({ kind }) => kind === 'second-header')?.places[0]).toMatchObject({ line });
+  });
+
+  it.each([
+    'key,value\nname,city\ncity,name\nvalue,zip\n',
+    'variable,description,type\nid,number,integer\nvariable,description,text\ntype,kind,text\n',
+    'a,b,c\nb,c,a\nc,a,b\na,c,b\n',
+    'source,target,n\ntarget,source,5\nUlm,Bonn,6\n',
+    'first,last\nLast,First\nAnn,Lee\n',
+  ])('may be a record: %j', async (content) => {
+    expect((await inspectTable(fileOf(content))).verdict).toBe('sound');
+  });
+});
+
+describe('what is no table, whatever divides its lines', () => {
+  it.each([
+    ['name, first & n \\\\ \\hline\nLee, Ann & 5 \\\\\n', 'LaTeX'],
+    ['\\begin{tabular}{ll}\n\\hline\ntown & n \\\\\n', 'LaTeX'],
+    ['# A tibble: 2 × 2\n  name      n\n  <chr> <dbl>\n1 Ann       5\n', 'R or Python'],
+    ['shape: (2, 2),\na,b\n1,x\n2,y\n', 'R or Python'],
+    ['      n        \n Min.   :5.0  \n Median :6.0  \n', 'R or Python'],
+    ['[2026-01-01 00:00:01] INFO: a, b\n[2026-01-01 00:00:02] INFO: c, d\n', 'a log'],
+    ['1: id,name\n2: 1,Ann\n3: 2,Bob\n', 'numbers'],
+    ['a.csv:1,Ann\na.csv:2,Bob\n', 'files'],
+    ['p{color:red}\na{color:blue}\n', 'style sheet'],
+    ['enum A {\n  one,\n  two,\n}\n', 'program'],
+    ['import java.util.List;\nimport java.util.Map;\n', 'program'],
+    ['"TOA5","site","CR1000"\n"TIMESTAMP","RECORD","T"\n"TS","RN","Deg C"\n', 'logger'],
+  ])('is told: %j', async (content, what) => {
+    const finding = (await inspectTable(fileOf(content))).findings.find(({ kind }) => kind === 'not-a-table');
+    expect(finding?.message).toContain(what);
+  });
+
+  it.each([
+    'firm & co,town\nSmith & Co,Ulm\nA & B,Kiel\n',
+    'latex,sign\n\\alpha,α\n\\hline,line\n',
+    'tag,use\n<html>,root\n{x},name\n',
+    'name {x}\nAnn {y}\nBob {z}\n',
+    'import;export\n5;6\n7;8\n',
+    'a.csv: rows,b.csv: rows\n5,6\n7,8\n',
+    '1: first,2: second\nx,y\nz,w\n',
+  ])('is not seen in a table: %j', async (content) => {
+    expect((await inspectTable(fileOf(content))).verdict).toBe('sound');
+  });
+});
+
 describe('a note that delimiters fill up to a row', () => {
   it.each([
     'id,name\n1,Ann\n2,Bob\n\nThe figures are estimates,\n',
     'id,name\n1,Ann\n2,Bob\n,\nThe figures are estimates,\n',
     'id,name\n1,Ann\n2,Bob\n(2 rows affected),\n',
     'id,name\n1,Ann\n2,Bob\n2 rows selected.,\n',
+    'id,name\n1,Ann\n2,Bob\n[2 rows x 2 columns],\n',
+    'id,name\n1,Ann\n2,Bob\n# … with 97 more rows,\n',
+    'id,name,n\n1,Ann,5\n2,Bob,6\nGrand Totals (2 records),,\nCopyright (c) 2026 the town,,\n',
   ])('is found: %j', async (content) => {
     const { findings } = await inspectTable(fileOf(content));
     expect(findings.map(({ kind }) => kind)).toContain('footer');

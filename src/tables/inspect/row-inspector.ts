@@ -11,7 +11,7 @@ import { swallowedRows } from './swallowed-rows.ts';
 
 const empty = kindNumber('empty');
 const text = kindNumber('text');
-const [equals, sharp, space, brace] = [0x3d, 0x23, 0x20, 0x7b];
+const [equals, sharp, space] = [0x3d, 0x23, 0x20];
 
 const badMarks = quoteFaults | has.nul | has.control;
 
@@ -123,8 +123,9 @@ export const rowInspector = (scanner: CellScanner, findings: Findings, settings:
     const areNames = texts === filled && texts > (isFirst ? 0 : 1);
     const mayBeApart = (isCount || areNames) && (apart.size > 0 || scanner.lineOf(row) > last.line + 1);
     const standing = { isFirst, isApart: mayBeApart && isApart(row), isCount };
-    const isTag = scanner.bytes[scanner.starts[scanner.firstCell(row)] ?? 0] === brace;
-    if (isCount || (areNames && (columns.length > 0 || standing.isApart || isTag))) names.add(row, columns, standing);
+    if (!isFirst) names.next(row);
+    const isSuspect = areNames ? columns.length > 0 || standing.isApart || names.isOdd(row) : isCount;
+    if (isSuspect || (texts === 1 && filled === 1 && names.isOdd(row))) names.add(row, columns, standing);
     firstTexts = [];
   };
 

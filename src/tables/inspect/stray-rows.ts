@@ -11,7 +11,7 @@ const mostNotes = 20;
 
 /** How notes begin, but not rows: such a word and a colon, an asterisk, a number in brackets; or as a program reports that it failed. */
 const noteStarts = [
-  /^(?:(?:data )?(?:sources?|notes?|remarks?|footnotes?|legend|disclaimer|updated|applied filters|record count|(?:total|number of) (?:records|rows)|last updated?|as of|quellen?|datenquelle|hinweise?|anmerkung(?:en)?|bemerkung|stand|fuentes?|notas?|fontes?|nota bene|bron(?:nen)?|opmerking|källa|kilde|lähde|zdroj|źródło|forrás|kaynak|remarques?|légende|fonte) ?:\s|(?:generated|printed|exported|created|downloaded|erstellt|gedruckt) (?:on|at|by|am|von) |\*+ ?\p{L}|\(?\d\) |©)/iu,
+  /^(?:(?:data )?(?:sources?|notes?|remarks?|footnotes?|legend|disclaimer|updated|applied filters|record count|(?:total|number of) (?:records|rows)|last updated?|as of|quellen?|datenquelle|hinweise?|anmerkung(?:en)?|bemerkung|stand|fuentes?|notas?|fontes?|nota bene|bron(?:nen)?|opmerking|källa|kilde|lähde|zdroj|źródło|forrás|kaynak|remarques?|légende|fonte) ?:\s|(?:generated|printed|exported|created|downloaded|erstellt|gedruckt) (?:on|at|by|am|von) |\*+ ?\p{L}|\(?\d\) |©|copyright |confidential information|grand totals? \(|(?:# ?)?(?:…|\.{3}) ?(?:with |and )?\d+ more |\[\d+ rows x \d+ col)/iu,
   /^(?:php )?(?:(?:(?:fatal |parse |query |internal )?error|uncaught [\w.]+|[\w.]*exception|ora-\d+) ?: |(?:warning|notice|deprecated) ?: .* on line \d|\(\d+ rows?[ )]|\d+ rows? (?:selected|affected)|error \d+ \(|sqlstate|traceback \(most)/i,
 ];
 
@@ -159,6 +159,8 @@ interface RowOfNames extends Standing {
   columns: number[];
   /** How many columns of values have to prove that it is no record. */
   proofs: number;
+  /** It stands for rows that are left out, or divides. */
+  isGap: boolean;
 }
 
 /** What stands for a missing value, and is no name. */
@@ -167,7 +169,30 @@ const missing =
 
 /** What some programs write below the names: the type of each column, or its tag (hxlstandard.org). */
 const typeName =
-  /^(?:(?:u|big|small|tiny)?int(?:eger)?\d*|long|short|byte|float\d*|double(?: precision)?|real|dec(?:imal)?|num(?:eric|ber)?|str(?:ing)?|text|(?:n?var)?char(?:acter)?(?: varying)?|factor|object|category|bool(?:ean)?|logical|(?:date)?time\d*|date|timestamp(?:tz)?|uuid|#[a-z]\w*(?: ?\+\w+)*)(?: ?\(\d+(?:, ?\d+)?\))?$/i;
+  /^<?(?:chr|dbl|lgl|fct|dttm|[iuf]\d\d?|\d+[sdn]|(?:u|big|small|tiny)?int(?:eger)?\d*|long|short|byte|float\d*|double(?: precision)?|real|dec(?:imal)?|num(?:eric|ber)?|str(?:ing)?|text|(?:n?var)?char(?:acter)?(?: varying)?|factor|object|category|bool(?:ean)?|logical|(?:date)?time\d*|date|timestamp(?:tz)?|uuid|required|optional|not null|#[a-z]\w*(?: ?\+\w+)*)>?(?: ?\(\d+(?:, ?\d+)?\))?$/i;
+
+/** Types that are words as well, so that a record may hold them. */
+const typeWord =
+  /^(?:long|short|byte|real|num|number|text|character|factor|category|logical|date|time|required|optional|#.*)$/i;
+
+const unit = String.raw`(?:[cdhkmnµμM]?(?:[mgsl]|Hz|Pa|Wh|mol|bar)|[kMGm][AVW]|min|hr?|ha|days?|[%‰€$£]|pp[mb]|°[CFNE]?|deg\w*)`;
+
+/** Units, also in brackets, and examples. */
+const unitName = new RegExp(String.raw`^(?:[[(].+[\])]|e\.g\. .+|${unit}[²³\d]?(?:[/*· ]${unit}[²³\d]?)*)$`);
+
+/** How many columns of values have to prove that a first row says what columns hold; null: it does not. */
+const proofsOfTypes = (texts: string[]): number | null => {
+  const areTypes = texts.every((text) => typeName.test(text));
+  if (areTypes && texts.length > 1 && !texts.every((text) => typeWord.test(text))) return 0;
+  const isKnown = (text: string): boolean => typeName.test(text) || unitName.test(text);
+  return texts.some(isKnown) && texts.every((text) => isKnown(text) || missing.test(text)) ? 1 : null;
+};
+
+/** How tags, lines and gaps begin, one character a byte. */
+const signs = ['{', '.', '-', '=', '[', '\u00e2'];
+
+/** A cell of a row that stands for others, which are left out, or of a line that is drawn between them. */
+const gapSign = /^[[(]?(?:\.{2,}|[…⋮⋯]|-{3,}|={3,})[\])]?$/;
 
 /** What is compared of rows that may repeat the header, or a name in it. */
 const plain = (row: Buffer | string): string => row.toString().toLowerCase().replaceAll(/["\s]/g, '');
@@ -179,12 +204,37 @@ const [mostRows, longestName] = [50, 80];
 /** Collects such rows, which are judged once the columns are known. `header`: the bytes of the header row. */
 export const secondHeaders = (scanner: CellScanner, header: Buffer, delimiter: string) => {
   const rows: RowOfNames[] = [];
-  const namesIn = (row: Buffer): string[] => row.toString().split(delimiter).map(plain).filter(Boolean);
+  const namesIn = (row: Buffer | string): string[] => row.toString().split(delimiter).map(plain).filter(Boolean);
   const [names, known] = [plain(header), new Set(namesIn(header))];
+  /** The first bytes of rows that may be no record. */
+  const begins = [...signs, ...header.toString('latin1').split(delimiter)].map((it) =>
+    /[^\s"]/.exec(it)?.[0]?.charCodeAt(0),
+  );
+  /** A first row of types, unless the row below it holds one, too. */
+  let types: RowOfNames | null = null;
+  const endOf = (row: number): number => scanner.outerEnd(scanner.firstCell(row + 1) - 1);
+  /** Dashes in the first row may stand for missing values. */
+  const isGapRow = (row: number, isFirst: boolean): boolean => {
+    const raw = scanner.bytes.toString('utf8', scanner.startOf(row), endOf(row));
+    return (
+      (isFirst ? /\.{3}|[…⋮⋯]/ : /\.{3}|[…⋮⋯]|-{3}|={3}/).test(raw) && namesIn(raw).every((cell) => gapSign.test(cell))
+    );
+  };
+  const textsOf = (row: number, columns: number[]): string[] =>
+    columns.map((column) => {
+      const cell = scanner.firstCell(row) + column;
+      const start = scanner.starts[cell] ?? 0;
+      return scanner.bytes.toString('utf8', start, Math.min(scanner.ends[cell] ?? 0, start + longestName)).trim();
+    });
   /** True for cells that look unlike a record: the first one is empty, or all are in quotes and the header is not. */
   const isMarked = (first: number, behind: number): boolean => {
     const areQuoted = scanner.marks.subarray(first, behind).every((mark) => (mark & has.quotes) !== 0);
     return scanner.isEmpty(first) || (areQuoted && !header.includes('"')) || title.test(header.toString('latin1'));
+  };
+  /** True for so many of the names in another order; not all of them bring the first text into some `columns`. */
+  const areReordered = (shared: number, columns: number, isFirst: boolean): boolean => {
+    if (shared < 2 || names.length < 2 * known.size) return false; // names of one character are values as well
+    return shared === known.size ? shared > 2 || !isFirst : !isFirst && columns > 0 && 2 * shared >= known.size;
   };
   /** How many columns of values have to prove that a row is of names; null where nothing can. */
   const proofsOf = (row: number, texts: string[], { isApart, isFirst }: Standing): number | null => {
@@ -195,8 +245,9 @@ export const secondHeaders = (scanner: CellScanner, header: Buffer, delimiter: s
     // As programs draw it below the header, at least as long as the names.
     if (isFirst && /^[-=]{2}[-=,;|]*$/.test(own) && own.length >= names.length) return 0;
     const isTags = own.split('{importid:').length > scanner.width(row); // as Qualtrics writes two lines below it
-    if (isTags || (isApart && namesIn(raw).some((name) => known.has(name)))) return 0;
-    if (isFirst && texts.every((text) => typeName.test(text))) return 1;
+    const shared = new Set(namesIn(raw).filter((name) => known.has(name))).size;
+    if (isTags || (isApart && shared > 0)) return 0;
+    if (own !== names && areReordered(shared, texts.length, isFirst)) return 0;
     const areOther = scanner.isEmpty(first) || new Set(texts).size === texts.length;
     if (!areOther || texts.some((text) => missing.test(text))) return null;
     return isApart || (isFirst && isMarked(first, behind)) || own === names ? 1 : 2;
@@ -205,19 +256,30 @@ export const secondHeaders = (scanner: CellScanner, header: Buffer, delimiter: s
     /** Takes a row without values; `columns` are those of which it has the first text. */
     add: (row: number, columns: number[], standing: Standing): void => {
       if (rows.length === mostRows) return;
-      const { bytes, starts, ends } = scanner;
-      const texts = columns.map((column) => {
-        const cell = scanner.firstCell(row) + column;
-        const start = starts[cell] ?? 0;
-        return bytes.toString('utf8', start, Math.min(ends[cell] ?? 0, start + longestName)).trim();
-      });
-      const proofs = proofsOf(row, texts, standing);
-      if (proofs !== null && columns.length >= proofs)
-        rows.push({ at: foundRow(scanner, row), columns, ...standing, proofs });
+      const texts = textsOf(row, columns);
+      const isGap = isGapRow(row, standing.isFirst);
+      const ofTypes = standing.isFirst ? proofsOfTypes(texts) : null;
+      const proofs = isGap ? Number(known.size < 2) : (ofTypes ?? proofsOf(row, texts, standing));
+      if (proofs === null || columns.length < proofs) return;
+      const found = { at: foundRow(scanner, row), columns, ...standing, proofs, isGap };
+      rows.push(found);
+      if (ofTypes === 0) types = found;
+    },
+    /** Takes any row below the first one. */
+    next: (row: number): void => {
+      if (types !== null && textsOf(row, types.columns).some((text) => typeName.test(text))) types.proofs = 1;
+      types = null;
+    },
+    /** True for a row of texts that may be no record whatever its columns hold. */
+    isOdd: (row: number): boolean => {
+      const at = begins.indexOf(scanner.bytes[scanner.starts[scanner.firstCell(row)] ?? 0]);
+      return at >= 0 && (at < signs.length || endOf(row) - scanner.startOf(row) === header.length);
     },
     /** The table has ended; `factsOf` gives those of a column, which are asked for only where rows were collected. */
     report: (findings: Findings, factsOf: (column: number) => ColumnFacts): void => {
-      for (const { at, columns, isApart, isFirst, isCount, proofs } of rows) {
+      const gaps = rows.filter(({ isGap }) => isGap).length;
+      for (const { at, columns, isApart, isFirst, isCount, proofs, isGap } of rows) {
+        if (isGap && gaps > mostTables) continue;
         const [most, fewest] = [isApart ? mostTables : 1, isApart || isFirst ? 1 : fewestValues];
         // A column of values, so many at least, but for so few texts.
         const isBroken = ({ texts, values }: ColumnFacts): boolean =>
@@ -225,7 +287,7 @@ export const secondHeaders = (scanner: CellScanner, header: Buffer, delimiter: s
         const isNumbered = ({ texts, values }: ColumnFacts): boolean => values === 1 && texts >= fewestValues;
         const facts = columns.map(factsOf);
         if (isCount ? facts.some(isNumbered) : facts.filter(isBroken).length >= proofs)
-          findings.add('second-header', at, { isApart, isFirst });
+          findings.add('second-header', at, { isApart, isFirst, isGap });
       }
     },
   };

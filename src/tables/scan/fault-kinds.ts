@@ -190,15 +190,17 @@ export const faultKinds = {
       return `${way}; ${kind === 'frame' ? 'if the characters belong to the values, set `skipRows: 0`' : asList}`;
     },
   }),
-  'second-header': kind<{ isApart: boolean; isFirst: boolean }>({
+  'second-header': kind<{ isApart: boolean; isFirst: boolean; isGap: boolean }>({
     code: header,
-    message: ({ isApart, isFirst }) => {
+    message: ({ isApart, isFirst, isGap }) => {
+      if (isGap) return 'the row stands for others that are left out, or for a line between rows';
       if (isApart) return 'a row of names follows a blank line, among rows of values: another table begins here';
       return isFirst
         ? 'the row below the header is of names, units, types or numbers of columns, not of values: the table seems to have two header rows'
         : 'the row is of names among rows of values: another header, or another table';
     },
-    hint: `keep one header row and one table in a file; ${asRow}`,
+    hint: ({ isGap }) =>
+      `${isGap ? 'export the table in full' : 'keep one header row and one table in a file'}; ${asRow}`,
   }),
   'joined-files': kind({
     code: encoding,
