@@ -27,11 +27,7 @@ export interface DirectManifest {
 type Found = { manifests: Manifest[]; direct: DirectManifest[] };
 
 /** The manifests of paths, no two of one name, and those among them that were made for tables and folders. */
-export const manifestsOf = async (
-  paths: string[],
-  options: { config: Config; isSaved: boolean },
-  io: Io,
-): Promise<Found> => {
+export const manifestsOf = async (paths: string[], options: { config: Config; isSaved: boolean }, io: Io) => {
   const direct: DirectManifest[] = [];
   for (const path of paths)
     if (await isData(resolve(io.cwd, path))) direct.push(await directManifest(path, options, io));
@@ -69,11 +65,7 @@ const isData = async (path: string): Promise<boolean> => {
 };
 
 /** Makes and writes the manifest of a file, or of a folder as one dataset. @throws UsageError where none can be made */
-const directManifest = async (
-  named: string,
-  { config, isSaved }: { config: Config; isSaved: boolean },
-  io: Io,
-): Promise<DirectManifest> => {
+const directManifest = async (named: string, { config, isSaved }: { config: Config; isSaved: boolean }, io: Io) => {
   const data = resolve(io.cwd, named);
   const isFolder = (await stat(data)).isDirectory();
   const { files, leftOut } = isFolder ? await filesOf(data, named) : { files: [data], leftOut: [] };

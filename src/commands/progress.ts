@@ -79,12 +79,7 @@ const itemsText = (sum: (of: Count) => number): string =>
  * Shows each second what a command prints, with how far runs are below it, until it is stopped: in place on a terminal,
  * where the last view stays; elsewhere, and as JSON, each time it differs. Returns 0.
  */
-export const watch = async (
-  runtime: Runtime,
-  look: () => Promise<Printed>,
-  options: CommonOptions,
-  io: Io,
-): Promise<number> => {
+export const watch = async (runtime: Runtime, look: () => Promise<Printed>, options: CommonOptions, io: Io) => {
   const progress = progressOf(runtime);
   const line = options.json ? null : io.line;
   for (let before = ''; ; ) {

@@ -6,7 +6,6 @@ import { paths } from '../dataset-api/paths.ts';
 import { missingSource, PortalError, PortalRefusedError, SourceChangedError } from '../model/errors.ts';
 import type { TellMoved } from '../model/moved.ts';
 import { isAnswer } from './answers.ts';
-import type { HttpRequest } from './http.ts';
 import { attachResultSchema } from './replies.ts';
 import type { Caller } from './session.ts';
 import type { Traits } from './settings.ts';
@@ -87,9 +86,7 @@ export const filePath = (uri: string): string | null => {
   return base === undefined || isOutside ? null : base + rest.split('/').map(encodeURIComponent).join('/');
 };
 
-type MultipartBody = Required<Pick<HttpRequest, 'body' | 'headers'>> & Pick<Attached, 'sha256'>;
-
-const oneBuffer = async (file: PortalFile): Promise<MultipartBody> => {
+const oneBuffer = async (file: PortalFile) => {
   const content = await readFile(file.path).catch((error: unknown) => {
     throw missingSource(file.path, error);
   });
@@ -99,7 +96,7 @@ const oneBuffer = async (file: PortalFile): Promise<MultipartBody> => {
 };
 
 /** Read as it is sent, by the file's own chunks; the length is known beforehand. */
-const streamed = async (file: PortalFile): Promise<MultipartBody> => {
+const streamed = async (file: PortalFile) => {
   const facts = await stat(file.path, { bigint: true }).catch((error: unknown) => {
     throw missingSource(file.path, error);
   });

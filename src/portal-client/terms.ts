@@ -10,9 +10,6 @@ const usualVocabularies: Readonly<Record<Vocabulary, string>> = { format: '1', t
 /** A name without an id, and where it is in the fields: `index` among the `count` items of the field. */
 export type NewTerm = ReturnType<typeof namedIn>[number];
 
-/** Fields with the ids of their terms: known ones as `{tid, name}`, fresh ones as the portal makes them. */
-type ResolvedTerms = { fields: NodeFields; fresh: NewTerm[] };
-
 type Lookups = Pick<Suggestions, 'termsNamed' | 'vocabularyId'>;
 
 /** A node as read, or its fields. */
@@ -27,11 +24,8 @@ export interface ResolveOptions {
 
 export const termsOf = (store: TermStore, stated: StatedTerms, traits: Traits, lookups: Lookups) => {
   let remembered: Promise<Readonly<Record<string, string>>> | null = null;
-  /** Puts ids in the place of names, as far as they are known. */
-  const resolve = async (
-    fields: NodeFields,
-    { node = {}, isAfresh = false }: ResolveOptions = {},
-  ): Promise<ResolvedTerms> => {
+  /** Puts ids in the place of names: known terms as `{tid, name}`, fresh ones as the portal makes them. */
+  const resolve = async (fields: NodeFields, { node = {}, isAfresh = false }: ResolveOptions = {}) => {
     const named = namedIn(fields);
     if (named.length === 0) return { fields, fresh: [] };
     const known = await read(isAfresh);
@@ -55,7 +49,7 @@ export const termsOf = (store: TermStore, stated: StatedTerms, traits: Traits, l
     fields: NodeFields,
     signal: AbortSignal,
     { node = {}, isAfresh = false, isDoubted = false }: ResolveOptions & { isDoubted?: boolean } = {},
-  ): Promise<ResolvedTerms> => {
+  ) => {
     const named = namedIn(fields);
     const known = named.length === 0 ? {} : await read(isAfresh);
     const isStrange = (field: string): boolean => {

@@ -78,9 +78,8 @@ export const runGate = (redis: Redis, keys: RedisKeys, queues: Queues, runs: Pic
     },
 
     /** Withdraws a run that waits for the gate; does nothing once it holds the gate. */
-    withdraw: async (target: Target, runId: string): Promise<void> => {
-      await change(target, (gate) => (gate?.again?.id === runId ? { ...gate, again: null } : undefined));
-    },
+    withdraw: (target: Target, runId: string): Promise<unknown> =>
+      change(target, (gate) => (gate?.again?.id === runId ? { ...gate, again: null } : undefined)),
 
     /** Ids of the run that holds the gate of a target, and of the one that waits for it. */
     state: async (target: Target): Promise<{ current: string | null; again: string | null }> => {

@@ -214,11 +214,8 @@ export const circuitBreaker = ({ redis, keys, pauses, settings, log }: BreakerPa
     },
 
     /** A write or a whole item has succeeded: the portal works. Never rejects. */
-    worked: async (portal: string): Promise<void> => {
-      await startOver(portal).catch((err: unknown) =>
-        log.debug({ portal, err }, 'the circuit breaker could not be updated'),
-      );
-    },
+    worked: (portal: string): Promise<unknown> =>
+      startOver(portal).catch((err: unknown) => log.debug({ portal, err }, 'the circuit breaker could not be updated')),
 
     /** The reason of a pause that the next probe is to confirm, see `pause`; null while too little has failed. */
     unconfirmed: async (portal: string): Promise<Reason | null> => {

@@ -104,11 +104,7 @@ const unusable = (where: string, cause: unknown): RedisUnreachableError =>
     },
   );
 
-const inCluster = (
-  servers: readonly RedisConnectionOptions[],
-  where: string,
-  prefix: string,
-): RedisConnectionOptions => {
+const inCluster = (servers: readonly RedisConnectionOptions[], where: string, prefix: string) => {
   if (!/\{[^}]+\}/.test(prefix)) {
     throw new RedisUnreachableError(
       `Redis at ${where} is a cluster, and the prefix "${prefix}" (redis.prefix) spreads the keys over its nodes`,

@@ -37,11 +37,7 @@ export const testNotices = async (
   const tests = [own, ...named].flatMap(({ manifest, webhook, to, heartbeat, guarded }) => {
     const notice = testNotice(manifest);
     const ping = heartbeat?.ok;
-    const test = async (
-      channel: TestedChannel['channel'],
-      to: string,
-      sent: Promise<void>,
-    ): Promise<TestedChannel> => ({
+    const test = async (channel: TestedChannel['channel'], to: string, sent: Promise<void>) => ({
       channel,
       to,
       manifest,

@@ -165,13 +165,11 @@ export const deadlinesIn = (redis: Redis, keys: RedisKeys) => {
     reported: async (): Promise<Deadline[]> =>
       Object.entries(await redis.hgetall(keys.overdue)).map(([member, at]) => ({ member, at: Number(at) })),
 
-    wasReported: async (deadlines: readonly Deadline[]): Promise<void> => {
-      await redis.hset(keys.overdue, ...deadlines.flatMap(({ member, at }) => [member, at]));
-    },
+    wasReported: (deadlines: readonly Deadline[]): Promise<unknown> =>
+      redis.hset(keys.overdue, ...deadlines.flatMap(({ member, at }) => [member, at])),
 
-    wasEnded: async (deadlines: readonly Deadline[]): Promise<void> => {
-      await redis.hdel(keys.overdue, ...deadlines.map(({ member }) => member));
-    },
+    wasEnded: (deadlines: readonly Deadline[]): Promise<unknown> =>
+      redis.hdel(keys.overdue, ...deadlines.map(({ member }) => member)),
 
     /** Those that are expected and not late, or not expected any more. */
     notLate: async (reported: readonly Deadline[], now: number): Promise<Deadline[]> => {

@@ -138,9 +138,7 @@ export const runPhases = (redis: Redis, keys: RedisKeys, writer: StateWriter) =>
       move(runId, [` ${from} `, 'closing', 'reason', JSON.stringify(reason)]),
 
     /** Moves a run to its next phase where nothing of this one is open. */
-    goOn: async (runId: string): Promise<void> => {
-      await goOnScript(redis, [keys.run(runId), keys.runOpen(runId)], [Date.now()]);
-    },
+    goOn: (runId: string): Promise<unknown> => goOnScript(redis, [keys.run(runId), keys.runOpen(runId)], [Date.now()]),
 
     /** Open keys from a number on, in the order of their jobs, at most `most`; while datasets are published, those only. */
     open: async (runId: string, from: number, most: number): Promise<OpenKey[]> => {
@@ -162,9 +160,7 @@ export const runPhases = (redis: Redis, keys: RedisKeys, writer: StateWriter) =>
 
     added: async (runId: string): Promise<number> => Number((await redis.hget(keys.run(runId), 'added')) ?? 0),
 
-    addedTo: async (runId: string, number: number): Promise<void> => {
-      await redis.hset(keys.run(runId), 'added', number);
-    },
+    addedTo: (runId: string, number: number): Promise<unknown> => redis.hset(keys.run(runId), 'added', number),
 
     /** What a sweep found of a run of which no job can begin, and when one of its items ended last, Unix milliseconds. */
     quiet: async (runId: string): Promise<{ stuck: StuckRun | null; advancedAt: number }> => {

@@ -151,5 +151,3 @@ export const planWriter = (
     },
   };
 };
-
-export type PlanWriter = ReturnType<typeof planWriter>;

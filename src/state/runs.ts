@@ -33,7 +33,6 @@ import {
   type DatasetWork,
   datasetWorkSchema,
   notBegun,
-  type PlanWriter,
   planWriter,
   type ResourceWork,
   resourceWorkSchema,
@@ -152,7 +151,7 @@ const runsWith = (redis: Redis, keys: RedisKeys, keepMs: number, writer: StateWr
     },
 
     /** Starts to write the planned work of a run that is in phase `planning`. */
-    newPlan: (runId: string): PlanWriter => planWriter(redis, keys, { runId, writer, phases }),
+    newPlan: (runId: string) => planWriter(redis, keys, { runId, writer, phases }),
 
     /** The dropped files of a planned run, or null before its plan is ended. */
     drops: async (runId: string): Promise<RunDrops | null> => {

@@ -69,9 +69,8 @@ export const fetchedFiles = (
     const kept = Object.fromEntries(Object.entries(headers).filter(([name]) => keeps(name)));
     return await note(folder, { url: wanted.url, by: wanted.by, ...facts, headers: kept });
   };
-  const remove = async (of: Pick<Wanted, 'portal' | 'uuid'>): Promise<void> => {
-    await rm(folderOf(of), { recursive: true, force: true });
-  };
+  const remove = (of: Pick<Wanted, 'portal' | 'uuid'>): Promise<void> =>
+    rm(folderOf(of), { recursive: true, force: true });
   const folderOf = ({ portal, uuid }: Pick<Wanted, 'portal' | 'uuid'>): string => join(dir, portal, uuid);
   const note = async (folder: string, facts: Facts): Promise<FetchedFile> => {
     await makeFolder(folder, 0o700);
