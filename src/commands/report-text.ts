@@ -1,5 +1,4 @@
 // Reports as text: the items of a run, what is no longer in the manifest, and the next command.
-
 import { parentKey } from '../model/key.ts';
 import { fateOf, fatesText, heldBy, type IndexedEntry, isHeldBack, outcomeOf } from '../model/ledger-entry.ts';
 import { isSuccess, type ReportItem, type StoredReport } from '../model/report.ts';

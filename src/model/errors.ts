@@ -137,13 +137,7 @@ export const problemLine = ({ file, line, column, key, message, hint }: FileProb
 export const byPlace = (a: FileProblem, b: FileProblem): number => a.line - b.line || a.column - b.column;
 
 /** A problem of a file as a whole, or of a place in it that is not known. */
-export const fileProblem = (file: string, message: string, key = ''): FileProblem => ({
-  file,
-  line: 1,
-  column: 1,
-  key,
-  message,
-});
+export const fileProblem = (file: string, message: string, key = '') => ({ file, line: 1, column: 1, key, message });
 
 const listProblems = (what: string, problems: FileProblem[]): string =>
   [

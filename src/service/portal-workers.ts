@@ -35,10 +35,7 @@ interface WorkerParts extends Connections {
 /** Begins to work jobs of the named portals; when that fails, everything it has opened is closed. */
 export const startPortalWorkers = async (parts: WorkerParts, names: string[]) => {
   const { config, log, redis, keys, queues, pauses, notices, notifier, advancer, role, portals } = parts;
-  const limitsOf = ({ concurrency, requestsPerSecond }: PortalLimits): PortalLimits => ({
-    concurrency,
-    requestsPerSecond,
-  });
+  const limitsOf = ({ concurrency, requestsPerSecond }: PortalLimits) => ({ concurrency, requestsPerSecond });
   const limits = Object.fromEntries(names.map((name) => [name, limitsOf(portals.config(name))]));
   const silence = (name: string): PortalSilence | null => portals.opened(name)?.silence() ?? null;
   const settings = { ...config.breaker, longestRequestedMs: config.retry.maxBackoffMs };

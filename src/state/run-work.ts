@@ -115,11 +115,7 @@ export const planWriter = (
     [piece, bytes] = [[], 0];
     if (writes.length > 0) await writer.write(writes);
   };
-  const field = (hash: string, name: string, value: object): StateWrite => ({
-    hash,
-    field: name,
-    value: JSON.stringify(value),
-  });
+  const field = (hash: string, name: string, value: object) => ({ hash, field: name, value: JSON.stringify(value) });
   return {
     add: async ({ datasets, resources, settled, claims }: RunWork): Promise<void> => {
       const dropped = resources.flatMap(({ wish: { key, source } }) =>

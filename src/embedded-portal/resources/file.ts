@@ -1,5 +1,4 @@
 // The file resource: what the `uri` of an attach answers (spec 2.6), and the bytes at their public address.
-
 import type { Answer } from '../answer.ts';
 import { fileUrl } from '../content/view.ts';
 import { type Call, needById, type Portal, type Resource, type Result } from '../portal.ts';

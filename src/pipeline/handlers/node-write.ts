@@ -149,10 +149,7 @@ const updateNode = async (target: NodeTarget, wish: NodeWish, { entry, node: rea
   const node = read ?? (await portal.nodes.read(entry.nid ?? '', item.signal));
   const extra = also?.(node) ?? null;
   const asRead = { ...entry, vid: node.vid };
-  const held = async (): Promise<WrittenNode> => ({
-    entry: await settleNode(target, wish, asRead, sentOf(wish)),
-    node,
-  });
+  const held = async () => ({ entry: await settleNode(target, wish, asRead, sentOf(wish)), node });
   if (entry.pending?.what === 'update') {
     if (extra === null && bearsWish(node, wish) && bearsNonce(node, wish.key, entry.pending)) {
       await item.note('an interrupted update had taken effect');

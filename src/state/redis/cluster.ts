@@ -88,10 +88,7 @@ const viewOf = (node: ClusterNode, prefix: string, access: RedisConnectionOption
     const slot = await client.cluster('KEYSLOT', prefix);
     const ranges = rangesSchema.parse(await client.cluster('SLOTS'));
     // A node that does not know its own address leaves it out.
-    const addressOf = ([host, port]: [string | null, number, ...unknown[]]): ClusterNode => ({
-      host: host || node.host,
-      port,
-    });
+    const addressOf = ([host, port]: [string | null, number, ...unknown[]]) => ({ host: host || node.host, port });
     const ours = ranges.find(([from, to]) => from <= slot && slot <= to)?.[2];
     return {
       nodes: ranges.flatMap(([, , ...members]) => members.map(addressOf)),

@@ -1,5 +1,4 @@
 // The page of an item: live or not and why, what to do, how it came to be, its versions.
-
 import { kindOfKey, parentKey } from '../../model/key.ts';
 import {
   canRetry,
