@@ -3,7 +3,7 @@ import { existsSync, statSync } from 'node:fs';
 import { relative, resolve } from 'node:path';
 import type { z } from 'zod';
 import { NotFoundError, oneLine, problemLine } from '../model/errors.ts';
-import { isWithin, resourceKey } from '../model/key.ts';
+import { isWithin, manifestOfKey, resourceKey } from '../model/key.ts';
 import { heldBy, isGuarded, isHeldBack, itemStateOf, type LedgerEntry, warningsOf } from '../model/ledger-entry.ts';
 import { type KnownTarget, targetName } from '../model/redis-keys.ts';
 import { statusSchema } from '../model/status.ts';
@@ -52,8 +52,14 @@ const viewOf = async (runtime: Runtime, what: string, path: string, { all = fals
   const known = await find(runtime, what, path);
   if (known.length === 0) return explainUnknown(runtime, what, path);
   const found = await Promise.all(known.map(async (entry) => ({ ...entry, run: await openRun(runtime, entry) })));
-  const waiting = await newerFiles(runtime, what, path, found);
-  const newer = waiting.map((file) => `${file.what}, a newer version: ${file.why}`.split('\n'));
+  const { manifests } = await readManifests(runtime);
+  const files = await newerFiles(runtime, what, path, found, manifests);
+  const others = await othersNamed(runtime, what, path, found, manifests);
+  const waiting = [...files, ...others];
+  const newer = [
+    ...files.map((file) => `${file.what}, a newer version: ${file.why}`.split('\n')),
+    ...others.map((other) => `${other.what}: ${other.why}`.split('\n')),
+  ];
   const isHeld = found.some(isGuarded);
   const portals = [...found.filter((entry) => !isFine(entry)), ...waiting].map(({ portal }) => portal);
   return {
@@ -104,15 +110,24 @@ const findPlanned = async (runtime: Runtime, key: string): Promise<Waiting | nul
 };
 
 /** Newer files: the one that was asked for, else those of the items. What a guard holds says itself that it waits in the spool. */
-const newerFiles = async (runtime: Runtime, what: string, path: string, found: KnownEntry[]): Promise<Waiting[]> => {
-  const { manifests } = existsSync(path) ? await readManifests(runtime) : { manifests: [] };
-  const inboxes = await inboxesFor(runtime, path, manifests);
+const newerFiles = async (runtime: Runtime, what: string, path: string, found: KnownEntry[], manifests: Manifest[]) => {
+  const inboxes = await inboxesFor(runtime, path, existsSync(path) ? manifests : []);
   const asked = found.some(isGuarded) ? null : await waitingFile(inboxes, { what, path, items: found });
   if (asked) return [asked];
   const items = new Map(found.slice(0, shownInFull).map((entry) => [entry.key, entry]));
   const newer = async (item: KnownEntry) => (await waitingFile(inboxes, item)) ?? changedFile(runtime, item);
   const files = await Promise.all(items.values().map(newer));
   return files.filter((file) => file !== null);
+};
+
+/** What manifests name of it and no run has published. */
+const othersNamed = (runtime: Runtime, what: string, path: string, found: KnownEntry[], manifests: Manifest[]) => {
+  const known = new Set(found.flatMap(({ key }) => [key, manifestOfKey(key)]));
+  const missing = namedBy(manifests, what, path).flatMap(({ manifest, keys }) => {
+    const unknown = keys.filter((key) => !known.has(key));
+    return unknown.length > 0 ? [{ manifest, keys: unknown }] : [];
+  });
+  return Promise.all(missing.map(({ manifest, keys }) => neverPublished(runtime, manifest, keys)));
 };
 
 /** What keeps all work of these portals waiting; null for a portal that is not known. */
@@ -135,20 +150,20 @@ const faultLines = (fault: Awaited<ReturnType<typeof stateFault>>): Lines =>
 /** A key that is not published yet may be in a run or a manifest, and an unknown file in a watched folder. */
 const explainUnknown = async (runtime: Runtime, what: string, path: string): Promise<View> => {
   const { manifests, faulty } = await readManifests(runtime);
-  const named = namedBy(manifests, what, path);
+  const [named] = namedBy(manifests, what, path);
   const dropped = async () => waitingFile(await inboxesFor(runtime, path, manifests), { what, path });
   const waiting: Waiting | null =
     (await findPlanned(runtime, what)) ??
-    (named && (await findPlanned(runtime, named.key))) ??
+    (named ? await findPlanned(runtime, named.keys[0] ?? '') : null) ??
     (await dropped()) ??
-    (named && (await neverPublished(runtime, what, named)));
+    (named ? await neverPublished(runtime, named.manifest, named.keys.slice(0, 1), what) : null);
   if (!waiting) {
     const { overdue } = await whatIsOverdue(runtime);
     const told = overdue.flatMap(({ kind, why, hint }) => (kind === 'manifest' ? `${why}: ${hint}` : []));
     const untold = faulty.filter(({ path: at }) => !told.some((why) => why.startsWith(`${at} `)));
     const causes = untold.map(({ path: at, error }) => `${error.problems.map(problemLine)[0]}: mend ${at}`);
     const isFile = statSync(path, { throwIfNoEntry: false })?.isFile();
-    const missing = /[./]/.test(what) ? ', and there is no such file' : '';
+    const missing = /^[./]|\.\w+$/.test(what) ? ', and there is no such file' : '';
     const none = isFile ? ', and no manifest names this file' : missing;
     const usual = `${await keysHint(runtime, what)}; a file is known while \`manifests:\` of the configuration names its manifest or inbox, or once it was published`;
     throw new NotFoundError(`no key, file or title matches "${what}"${none}`, {

@@ -1,6 +1,6 @@
 // What is asked for and not published: what manifests name and no run has published, and local files that have changed since.
 import { stat } from 'node:fs/promises';
-import { isWithin, resourceKey } from '../model/key.ts';
+import { datasetKey, isWithin, resourceKey } from '../model/key.ts';
 import type { KnownTarget } from '../model/redis-keys.ts';
 import { fingerprintFile } from '../sources/drop/fingerprint.ts';
 import { inSpool } from '../sources/drop/spool.ts';
@@ -10,30 +10,25 @@ import type { KnownEntry } from './items.ts';
 import { isUnattended, waitsForWorker } from './run-list.ts';
 import type { Runtime } from './runtime.ts';
 
-/** The manifest that names a file or key or is meant itself, with the first key that is meant; null for none. */
-export const namedBy = (manifests: readonly Manifest[], what: string, path: string) => {
-  for (const manifest of manifests) {
-    const named = 'datasets' in manifest ? manifest.datasets : [];
-    const resources = named.flatMap((dataset) =>
-      dataset.resources.map(({ id, source }) => ({ key: resourceKey(manifest.name, dataset.id, id), source })),
-    );
-    const isOfPath = ({ source }: (typeof resources)[number]) => source.kind === 'file' && source.path === path;
-    const meant = resources.find((each) => isWithin(each.key, what) || isOfPath(each));
-    if (meant || manifest.name === what || manifest.path === path)
-      return { manifest, key: meant?.key ?? manifest.name };
-  }
-  return null;
-};
+/** The manifests that name a file or key, or are meant themselves, each with the keys that are meant, the widest first. */
+export const namedBy = (manifests: readonly Manifest[], what: string, path: string) =>
+  manifests.flatMap((manifest) => {
+    const isWhole = manifest.name === what || manifest.path === path;
+    const named = ('datasets' in manifest ? manifest.datasets : []).flatMap(({ id: dataset, resources }) => [
+      { key: datasetKey(manifest.name, dataset), source: null },
+      ...resources.map(({ id, source }) => ({ key: resourceKey(manifest.name, dataset, id), source })),
+    ]);
+    const isMeant = ({ key, source }: (typeof named)[number]): boolean =>
+      isWhole || isWithin(key, what) || (source?.kind === 'file' && source.path === path);
+    const keys = [...(isWhole ? [manifest.name] : []), ...named.filter(isMeant).map(({ key }) => key)];
+    return keys.length > 0 ? [{ manifest, keys }] : [];
+  });
 
 /** What nobody has published, of a manifest that names it. */
-export const neverPublished = async (
-  runtime: Runtime,
-  what: string,
-  { manifest, key }: NonNullable<ReturnType<typeof namedBy>>,
-) => {
-  const target = targetOf(manifest);
-  const why = `not live: no run has published ${key} of ${manifest.path}`;
-  return { ...(await unpublished(runtime, target, why)), what };
+export const neverPublished = async (runtime: Runtime, manifest: Manifest, keys: readonly string[], what = keys[0]) => {
+  const rest = keys.length > 1 ? ` and ${keys.length - 1} more` : '';
+  const why = `not live: no run has published ${keys[0]}${rest} of ${manifest.path}`;
+  return { ...(await unpublished(runtime, targetOf(manifest), why)), what: `${what}` };
 };
 
 /** A local file that is not what was last read of it; null while it is, and for other sources. */

@@ -1,4 +1,4 @@
-import { renameSync } from 'node:fs';
+import { readFileSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { commands as operate } from '../../src/commands/operate.ts';
@@ -120,7 +120,7 @@ describe('sluice status', () => {
       return { code: await statusCommand(what, place.options, io), out: out() };
     };
     for (const what of ['data/never-a.csv', 'never/one/a', 'never/one', 'never', 'never.yaml']) {
-      const key = what === 'never.yaml' ? 'never' : 'never/one/a';
+      const key = { 'data/never-a.csv': 'never/one/a', 'never.yaml': 'never' }[what] ?? what;
       const why = `not live: no run has published ${key} of ${path}\n-> \`sluice publish ${path}\` publishes it\n`;
       expect(await statusOf(what)).toEqual({ code: 3, out: `${what}: ${why}` });
     }
@@ -128,6 +128,32 @@ describe('sluice status', () => {
     await expect(statusOf('data/never-a.csv')).rejects.toMatchObject({
       hint: expect.stringMatching(/^\S+never\.yaml:3:1: datsets: unknown key.*: mend \S+never\.yaml; /),
     });
+  });
+
+  it('says of what is live which keys the manifests name beside it', async () => {
+    const place = commandPlace({ manifests: ['*.yaml'] });
+    const path = place.manifest('city', { a: 'id\n1\n' });
+    expect(await publishCommand(['city.yaml'], place.options, place.io().io)).toBe(0);
+    place.write('region.yaml', readFileSync(path, 'utf8').replace('"name":"city"', '"name":"region"'));
+    place.manifest('city', { a: 'id\n1\n', b: 'id\n1\n', c: 'id\n1\n' });
+    const statusOf = async (what: string) => {
+      const { io, out } = place.io();
+      return { code: await statusCommand(what, place.options, io), out: out() };
+    };
+    const unpublished = {
+      'data/city-a.csv': /^region\/one\/a: not live: no run has published region\/one\/a of \S+region\.yaml\n/m,
+      'city/one': /^city\/one\/b: not live: no run has published city\/one\/b and 1 more of \S+city\.yaml\n/m,
+      'city.yaml': /^city\/one\/b: not live: no run has published city\/one\/b and 1 more of \S+city\.yaml\n/m,
+    };
+    for (const [what, told] of Object.entries(unpublished)) {
+      const { code, out } = await statusOf(what);
+      expect([code, out], what).toEqual([
+        3,
+        expect.stringContaining('city/one/a (resource "city a" on local): live\n'),
+      ]);
+      expect(out).toMatch(told);
+    }
+    expect((await statusOf('city/one/a')).code).toBe(0);
   });
 
   it('tells of a file that has changed since, and of what keeps its portal waiting', async () => {
