@@ -15,7 +15,7 @@ import {
 import { type RedisKeys, type Target, targetName, targetOfName } from '../model/redis-keys.ts';
 import { type FormerVersions, formerVersionsSchema } from '../model/table-history.ts';
 import { byName } from '../util/natural.ts';
-import { fieldsOf, plainWriter, storedAs } from './redis/fields.ts';
+import { dividedFields, fieldsOf, plainWriter, storedAs } from './redis/fields.ts';
 
 const entriesAtOnce = 500;
 
@@ -106,14 +106,13 @@ const ledgerWith = (redis: Redis, keys: RedisKeys, writer: StateWriter) => {
 
     /** The entries of a target by key, without those that are seen to be merely live, and how many these are. */
     exceptions: async (target: Target): Promise<{ entries: Map<string, LedgerEntry>; live: number }> => {
+      const { having, others } = await dividedFields(redis, keys.entries(target), merelyLive);
       const entries = new Map<string, LedgerEntry>();
-      const live = new Set<string>();
-      for await (const [key, value] of fieldsOf(redis, keys.entries(target))) {
-        const entry = value.includes(merelyLive) ? 'live' : storedAs(ledgerEntrySchema, value);
-        if (entry === 'live') live.add(key);
-        else if (entry) entries.set(key, entry);
+      for (const [key, value] of others) {
+        const entry = storedAs(ledgerEntrySchema, value);
+        if (entry) entries.set(key, entry);
       }
-      return { entries, live: live.size };
+      return { entries, live: having.size };
     },
 
     index: async (target: Target): Promise<Map<string, IndexedEntry>> => {

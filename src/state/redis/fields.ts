@@ -3,6 +3,7 @@ import type { Redis } from 'ioredis';
 import type { z } from 'zod';
 import type { FieldWrite, StateWrite, StateWriter } from '../../model/lease.ts';
 import { parsedJson } from '../../util/json.ts';
+import { redisScript } from './script.ts';
 
 /** Writes fields and members outside of any job, each time at once and in one transaction. */
 export const plainWriter = (redis: Redis): StateWriter => {
@@ -39,6 +40,29 @@ export async function* fieldsOf(
     cursor = `${next}`;
   } while (cursor !== '0');
 }
+
+const dividePage = redisScript(`
+local cursor, page = unpack(redis.call('HSCAN', KEYS[1], ARGV[1], 'COUNT', ${pageSize}))
+local having, others = {}, {}
+for at = 1, #page, 2 do
+  if string.find(page[at + 1], ARGV[2], 1, true) then table.insert(having, page[at])
+  else table.insert(others, {page[at], page[at + 1]}) end
+end
+return {cursor, having, others}
+`);
+
+/** The fields of a hash whose values hold a text, and the other fields with their values; told apart where they are stored. */
+export const dividedFields = async (redis: Redis, hash: string, text: string) => {
+  const [having, others] = [new Set<string>(), new Map<string, string>()];
+  let cursor = '0';
+  do {
+    const page = (await dividePage(redis, [hash], [cursor, text])) as [string, string[], [string, string][]];
+    cursor = page[0];
+    for (const field of page[1]) having.add(field);
+    for (const [field, value] of page[2]) others.set(field, value);
+  } while (cursor !== '0');
+  return { having, others };
+};
 
 /** A hash that is small enough to be read whole, such as the terms of a portal. */
 export const smallHash = (redis: Redis, key: string) => ({
