@@ -192,7 +192,7 @@ const refuseUnproven = (task: Cancellable<CheckTask>, name: string, { mend }: Ta
   if (fault === null && types.length > 1 && rows > 0 && !mayBeProse) return;
   const why = fault?.message ?? 'nothing shows that its lines are rows of cells';
   throw new NotOneTable(`${name} is not certainly a table (${why})`, 'unread', {
-    hint: 'if it is one, correct that and save it as .csv; if it is none, set `import: never`',
+    hint: `if it is one, ${fault ? 'correct that and ' : ''}save it as .csv; if it is none, set \`import: never\``,
   });
 };
 
