@@ -8,8 +8,8 @@ import { eachAtOnce } from '../../util/concurrency.ts';
 import { plural } from '../../util/plural.ts';
 import { hasShape } from '../compare/prove.ts';
 import { forJob, type HandlerDeps } from './deps.ts';
+import { formerWith } from './guard.ts';
 import { asOf, type Item, itemRunner, noteFound, workLost } from './item.ts';
-import { formerWith } from './refused-file.ts';
 import { publishResource } from './resource.ts';
 
 export const proveHandler = (shared: HandlerDeps): Handler<'prove'> => ({

@@ -1,8 +1,7 @@
-// Files that are not sent (again), held by a guard or refused by the portal: the last good one stays, or is restored.
-import { basename, extname } from 'node:path';
+// Files that the portal refuses or cannot import: the last good one stays, or is restored.
+import { extname } from 'node:path';
 import {
   errorMessage,
-  HeldError,
   ImportFailedError,
   ImportTimeoutError,
   PortalError,
@@ -11,146 +10,20 @@ import {
   TableRefusedError,
   VerifyFailedError,
 } from '../../model/errors.ts';
-import type { RunData } from '../../model/job.ts';
 import { type GoodFile, type LedgerEntry, warningsOf } from '../../model/ledger-entry.ts';
 import type { Reason } from '../../model/report.ts';
-import {
-  type FormerVersions,
-  isOfTable,
-  type LiveVersion,
-  liveVersionOf,
-  versionsOf,
-  withFormer,
-} from '../../model/table-history.ts';
-import { isOfWeb, type ResourceWish, sourcePathOf } from '../../model/wish.ts';
+import { isOfWeb, sourcePathOf } from '../../model/wish.ts';
 import { isTooLarge } from '../../portal-client/files.ts';
 import { fingerprintFile } from '../../sources/drop/fingerprint.ts';
 import { asideOf } from '../../sources/drop/spool.ts';
-import type { Ledger } from '../../state/ledger.ts';
 import { checkTable } from '../../tables/check.ts';
-import { durationWords } from '../../util/quantity.ts';
 import { madeTable } from '../compare/local-file.ts';
 import { nodeOf } from '../compare/node.ts';
-import { brokenFile } from '../compare/prove.ts';
 import { goodPath } from '../compare/row-changes.ts';
-import { guardFingerprint, importFingerprint, isLate, wantsImport } from '../plan/known-wish.ts';
-import { sharesNoColumn, tableGuardFaults } from '../plan/table-guard.ts';
-import { asOf, type Item } from './item.ts';
+import { importFingerprint, wantsImport } from '../plan/known-wish.ts';
+import { asOf } from './item.ts';
 import { removeNode } from './removal.ts';
-import { copyOf, type ResourceState, type ResourceStep, sentAgain, sentFile } from './resource-file.ts';
-
-/** Step `guard`: holds a table beyond the limits. The entry records its file as refused then, and nothing is sent. */
-export const guardTable: ResourceStep = async (state) => {
-  const { wish, entry, table, source, target, deps, fallsBack, changes } = state;
-  const { guard } = wish;
-  const { version: live, refused } = entry;
-  // One that was dropped under another name is looked at, too; the first version sets the mark.
-  const former = formerName(wish, entry);
-  if ((guard === undefined && former === null) || live === null || !table || !source || fallsBack) return state;
-  if (isOfTable(live, table)) return state;
-  const { item } = target;
-  const isJudged = refused?.sha256 === source.sha256 && refused.importFingerprint === guardFingerprint(wish);
-  if (isJudged && refused.guard === 'released') {
-    await item.note(`released, although ${refused.reason.message}`);
-    return state;
-  }
-  const faults = await item.step(
-    { name: 'guard', on: item.key, light: true },
-    async () => {
-      const judge = (former: FormerVersions | null): string[] =>
-        guard ? tableGuardFaults(table, { guard, live, versions: versionsOf(former, live), changes }) : [];
-      if (former !== null && sharesNoColumn(table, live))
-        return [`it was dropped as another name than \`${former}\`, and no column is the same`];
-      const found = judge(null);
-      return found.length === 0 ? found : judge(await deps.ledger.formerVersions(item.portal, item.key));
-    },
-    (found) => (found.length === 0 ? 'within its limits' : `held: ${found.join('; ')}`),
-  );
-  return faults.length > 0 ? hold(state, faults) : state;
-};
-
-/** Name of the file that was dropped before, where another name led to the same resource: `Stock list.csv`, then `stock-LIST.csv`. */
-const formerName = ({ source }: ResourceWish, { sourcePath }: LedgerEntry): string | null => {
-  if (source.kind !== 'file' || source.claim === undefined || sourcePath === null) return null;
-  const before = basename(sourcePath);
-  return before.normalize() === source.name.normalize() ? null : before;
-};
-
-const hold = async (state: ResourceState, faults: string[]): Promise<ResourceState> => {
-  const { wish, entry, source, table, target, deps, changes } = state;
-  const { good, file, datastore, pending } = entry;
-  // Another file may have been attached since the live one, without being proven.
-  const isBetween = pending?.what === 'attach' || pending?.what === 'import' || datastore === 'pending';
-  const isThere = !isBetween && (good === null || (file?.sha256 === good.sha256 && datastore !== 'failed'));
-  const isReplaced = isThere || good === null || (await goodPath(copyOf(state), good)) === null;
-  const reason = reasonOf(
-    new HeldError(`held by its guard: ${faults.join('; ')}`, {
-      hint: `the previous version stays; check the source, then \`sluice release ${wish.key}\` or \`sluice discard ${wish.key}\``,
-    }),
-  );
-  const of = { sha256: source?.sha256 ?? '', importFingerprint: guardFingerprint(wish) };
-  const refused = { ...of, delimiter: table?.delimiter ?? null, isReplaced, reason, guard: 'held' as const };
-  const held = { ...entry, ...(isReplaced ? {} : brokenFile), refused, changes };
-  return { ...state, entry: await deps.ledger.settle(target.item.portal, held) };
-};
-
-/** The version of the table once it is proven; the known one where its bytes are the same. */
-export const provenVersion = (state: ResourceState): LiveVersion | null => {
-  const { table, wish, entry } = state;
-  const { version: before } = entry;
-  if (!table || !sentFile(state) || isOfTable(before, table)) return before;
-  return liveVersionOf(table, { at: Date.now(), before, guard: wish.guard, changes: state.changes });
-};
-
-/** The last ten live versions, newest first. */
-export const versionsToReport = async (ledger: Ledger, { portal }: Item, { key, version }: LedgerEntry) => {
-  const versions = versionsOf(await ledger.formerVersions(portal, key), version)
-    .slice(-10)
-    .reverse();
-  const iso = (at: number): string => new Date(at).toISOString();
-  return versions.map(({ at, rows, bytes, columns }) => ({ at: iso(at), rows, bytes, columns: columns.length }));
-};
-
-/** The former versions once `version` replaces that of an entry; undefined where it does not. */
-export const formerWith = async (
-  ledger: Ledger,
-  portal: string,
-  { key, version: before }: LedgerEntry,
-  version: LiveVersion | null,
-): Promise<FormerVersions | undefined> =>
-  before === null || before.sum === version?.sum
-    ? undefined
-    : withFormer(await ledger.formerVersions(portal, key), before);
-
-/** The entry after a decision on its held or late table; the same object where nothing changes. */
-export const withDecision = (
-  entry: LedgerEntry,
-  wish: Pick<ResourceWish, 'key' | 'published' | 'guard'>,
-  { decision }: Pick<RunData, 'decision'>,
-  now: number,
-): LedgerEntry => {
-  const timely = { live: wish.published, stale: false, reason: null };
-  const how = decision?.keys.includes(wish.key) ? decision.how : null;
-  const { refused } = entry;
-  let known = entry;
-  if (how !== null && refused?.guard === 'held')
-    known =
-      how === 'release'
-        ? { ...entry, refused: { ...refused, guard: 'released' } }
-        : { ...entry, refused: { ...refused, guard: 'discarded' }, changes: null, ...timely };
-  // No new data came, and that was confirmed.
-  else if (how !== null && isLate(entry) && entry.version)
-    known = { ...entry, ...timely, version: { ...entry.version, confirmed: now } };
-  const { version, live, reason, key } = known;
-  const { sameMs } = wish.guard ?? {};
-  const newest = Math.max(version?.at ?? 0, version?.confirmed ?? 0);
-  if (version === null || sameMs === undefined || now - newest <= sameMs)
-    return isLate(known) ? { ...known, ...timely } : known;
-  const message = `nothing new since ${new Date(newest).toISOString().slice(0, 10)} (\`same: ${durationWords(sameMs)}\`)`;
-  if (!(live || isLate(known)) || reason?.message === message) return known;
-  const hint = `check the source; if no new data is correct, run \`sluice release ${key}\``;
-  return { ...known, live: false, stale: true, reason: reasonOf(new HeldError(message, { hint })) };
-};
+import { copyOf, type ResourceState, sentAgain, sentFile } from './resource-file.ts';
 
 /** Why the file is imported once more before it is given up; null where that would not help. */
 export const whyImportAgain = (state: ResourceState, error: unknown): string | null => {

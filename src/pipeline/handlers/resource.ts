@@ -16,20 +16,12 @@ import { brokenFile, fileFault, proveTable } from '../compare/prove.ts';
 import { isLate } from '../plan/known-wish.ts';
 import { importFile } from './datastore-import.ts';
 import type { HandlerDeps } from './deps.ts';
+import { formerWith, guardTable, provenVersion, versionsToReport } from './guard.ts';
 import { asOf, endOf, type Item, noteFound, workLost } from './item.ts';
 import { type NodeTarget, targetOf } from './node-locate.ts';
 import { proveNode } from './node-prove.ts';
 import { removeLostReferences, writeNode } from './node-write.ts';
-import {
-  formerWith,
-  guardTable,
-  keepGoodFile,
-  provenVersion,
-  refuseFile,
-  restoreLastGood,
-  versionsToReport,
-  whyImportAgain,
-} from './refused-file.ts';
+import { keepGoodFile, refuseFile, restoreLastGood, whyImportAgain } from './refused-file.ts';
 import { removeNode } from './removal.ts';
 import {
   changed,

@@ -13,10 +13,10 @@ import type { DatasetWork, RunWork } from '../../state/run-work.ts';
 import { isLate, isRefusedFile } from '../plan/known-wish.ts';
 import type { Removal } from '../plan/missing.ts';
 import type { PlannedDataset } from '../plan/plan.ts';
+import { withDecision } from '../plan/table-guard.ts';
 import type { PlannedPage } from '../plan/target-plan.ts';
 import type { Gathered } from './deps.ts';
 import { itemOfEntry } from './item.ts';
-import { withDecision } from './refused-file.ts';
 
 interface WorkOptions {
   onDrift: OnDrift;

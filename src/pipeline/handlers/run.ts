@@ -17,6 +17,7 @@ import { listNodes, observe } from '../compare/observe.ts';
 import { mayHaveNode, ownersOf } from '../plan/known-wish.ts';
 import type { Removal } from '../plan/missing.ts';
 import type { PlannedDataset } from '../plan/plan.ts';
+import { withDecision } from '../plan/table-guard.ts';
 import {
   flatten,
   openTargetPlan,
@@ -26,7 +27,6 @@ import {
 } from '../plan/target-plan.ts';
 import { type ExportDeps, forJob, type Gathered } from './deps.ts';
 import { planExport } from './export.ts';
-import { withDecision } from './refused-file.ts';
 import { movedItems, refuseOtherPortal } from './run-checks.ts';
 import { lateDrops, sourceWork, workOfPage } from './run-work.ts';
 

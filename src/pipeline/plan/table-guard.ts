@@ -1,5 +1,8 @@
-// The guard of a table: compares a new version with the live ones and lists changes beyond the limits. Pure.
+// The guard of a table: compares a new version with the live ones and lists changes beyond the limits; and what a decision on a held or late one does. Pure.
 import { portalColumnName } from '../../dataset-api/names.ts';
+import { HeldError, reasonOf } from '../../model/errors.ts';
+import type { RunData } from '../../model/job.ts';
+import type { LedgerEntry } from '../../model/ledger-entry.ts';
 import {
   type CheckedTable,
   countsText,
@@ -10,7 +13,10 @@ import {
   type TableGuard,
   type TableVersion,
 } from '../../model/table-history.ts';
+import type { ResourceWish } from '../../model/wish.ts';
 import { countText } from '../../util/plural.ts';
+import { durationWords } from '../../util/quantity.ts';
+import { isLate } from './known-wish.ts';
 
 /** Why a new version must be held, a phrase for each limit; empty where it passes. `versions` are all known, the live one last. */
 export const tableGuardFaults = (table: CheckedTable, { guard, live, versions, changes }: Judged): string[] => [
@@ -140,3 +146,33 @@ const namesOf = (columns: TableColumn[]): string =>
 const quoted = (name: string): string => `\`${name}\``;
 
 const percentOf = (share: number): string => `${Math.round(share * 1000) / 10}%`;
+
+/** The entry after a decision on its held or late table; the same object where nothing changes. */
+export const withDecision = (
+  entry: LedgerEntry,
+  wish: Pick<ResourceWish, 'key' | 'published' | 'guard'>,
+  { decision }: Pick<RunData, 'decision'>,
+  now: number,
+): LedgerEntry => {
+  const timely = { live: wish.published, stale: false, reason: null };
+  const how = decision?.keys.includes(wish.key) ? decision.how : null;
+  const { refused } = entry;
+  let known = entry;
+  if (how !== null && refused?.guard === 'held')
+    known =
+      how === 'release'
+        ? { ...entry, refused: { ...refused, guard: 'released' } }
+        : { ...entry, refused: { ...refused, guard: 'discarded' }, changes: null, ...timely };
+  // No new data came, and that was confirmed.
+  else if (how !== null && isLate(entry) && entry.version)
+    known = { ...entry, ...timely, version: { ...entry.version, confirmed: now } };
+  const { version, live, reason, key } = known;
+  const { sameMs } = wish.guard ?? {};
+  const newest = Math.max(version?.at ?? 0, version?.confirmed ?? 0);
+  if (version === null || sameMs === undefined || now - newest <= sameMs)
+    return isLate(known) ? { ...known, ...timely } : known;
+  const message = `nothing new since ${new Date(newest).toISOString().slice(0, 10)} (\`same: ${durationWords(sameMs)}\`)`;
+  if (!(live || isLate(known)) || reason?.message === message) return known;
+  const hint = `check the source; if no new data is correct, run \`sluice release ${key}\``;
+  return { ...known, live: false, stale: true, reason: reasonOf(new HeldError(message, { hint })) };
+};
