@@ -484,6 +484,13 @@ export const faultFixtures: FaultFixture[] = [
     line: 3,
   },
   {
+    title: 'calls of a program',
+    content: 'print(a, b)\nprint(c, d)\n',
+    kind: 'undivided',
+    verdict: 'faulty',
+    line: 1,
+  },
+  {
     title: 'a row that numbers the columns',
     content: 'town;people;area\n1;2;3\nUlm;120000;119\nBonn;330000;141\nKiel;247000;119\n',
     kind: 'second-header',

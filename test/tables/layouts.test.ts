@@ -179,6 +179,30 @@ describe('what stands between cells beside a delimiter', () => {
   });
 });
 
+describe('a delimiter that stands within brackets in every row', () => {
+  it.each([
+    'print(a, b)\nprint(c, d)\nprint(e, f)\n',
+    "{'a': 1, 'b': 'x'}\n{'a': 2, 'b': 'y'}\n",
+    'Row(id=1, name=Ann)\nRow(id=2, name=Bob)\n',
+    'a { b; c }\nd { e; f }\ng { h; i }\n',
+    "INSERT INTO t (id,name) VALUES\n(1,'Ann'),\n(2,'Bob');\n",
+  ])('divides no table: %j', async (content) => {
+    const { findings, verdict } = await inspectTable(fileOf(content));
+    expect(findings.find(({ kind }) => kind === 'undivided')?.message).toMatch(/within brackets/);
+    expect(verdict).toBe('faulty');
+  });
+
+  it.each([
+    'name (last,n)\nLee,5\nRay,6\n',
+    'low,high\n[5,6]\n[7,8]\n',
+    'place (town),size (km)\nUlm (BW),5\nBonn (NW),7\n',
+    'face,n\n:(,5\n:[,6\n',
+    'text (cut,n\n"a (b, c",5\n"d",6\n',
+  ])('may divide one: %j', async (content) => {
+    expect((await inspectTable(fileOf(content))).verdict).toBe('sound');
+  });
+});
+
 describe('a row of types below the header', () => {
   it.each([
     'town,state,n\ntext,text,number\nUlm,BW,5\nBonn,NW,8\n',

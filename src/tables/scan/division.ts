@@ -1,9 +1,9 @@
 // What the lines of a file look divided by that no usual delimiter divides into cells: one column has to be earned.
 import { delimiters } from './dialect.ts';
-import type { HeadRow } from './head-rows.ts';
+import { type HeadRow, longestBegin } from './head-rows.ts';
 
 export interface Division {
-  kind: 'character' | 'blanks' | 'fixed width' | 'quoted lines' | 'frame';
+  kind: 'character' | 'blanks' | 'fixed width' | 'quoted lines' | 'frame' | 'brackets';
   /** What divides; of quoted lines the delimiter in them, of a frame that with what stands around it. */
   by: string;
   /** True where all evidence agrees, so that the file is read so. */
@@ -49,11 +49,16 @@ const commonSign = (rows: HeadRow[], at: 0 | -1): string => {
 export const frameOf = (rows: HeadRow[], delimiter: string): { division: Division } | null => {
   const known = rows.filter(({ begins, cells }) => begins.length === cells);
   if (known.length < 2 || known.some(({ cells }) => cells < 2)) return null;
+  if (known.every(({ begins }) => begins.some(isCut)))
+    return { division: { kind: 'brackets', by: delimiter, isRead: false } };
   const [close, open] = [commonSign(known, -1), commonSign(known, 0)];
   if (known.some(({ quoted }) => quoted > 0) && close + open !== '""') return null;
   if (close === '' || ')]}>/*'.includes(close) || (open === '' && !delimiters.includes(close))) return null;
   return { division: { kind: 'frame', by: close + delimiter + open, isRead: false } };
 };
+
+/** True where a bracket opens and none closes, in text that is not longer than what is known of a cell. */
+const isCut = (cell: string): boolean => cell.length < longestBegin && /[([{][^)\]}]*$/.test(cell);
 
 const partsOf = (lines: string[], by: string | RegExp): string[][] => lines.map((line) => line.split(by));
 

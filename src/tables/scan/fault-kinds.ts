@@ -174,6 +174,7 @@ export const faultKinds = {
         blanks: 'the lines look divided by spaces',
         'fixed width': 'the columns look aligned by spaces (fixed width)',
         'quoted lines': `every line is one cell that holds cells separated by ${delimiterName(by)}`,
+        brackets: `in every row, the ${delimiterName(by)} stands within brackets, as in a program`,
         frame: `all cells are divided by ${JSON.stringify(by)}: by several characters, or in quotes that portals do not read`,
       })[kind],
     hint: ({ kind, by }) => {
@@ -185,9 +186,10 @@ export const faultKinds = {
         blanks: `if they separate the cells, ${key}`,
         'fixed width': 'export the table as CSV, with a delimiter between the cells',
         'quoted lines': 'divide it into columns, or export the table again without quotes around whole lines',
+        brackets: 'export the table as CSV, without brackets around rows',
         frame: 'export the table with one character as delimiter, and double quotes',
       }[kind];
-      return `${way}; ${kind === 'frame' ? 'if the characters belong to the values, set `skipRows: 0`' : asList}`;
+      return `${way}; ${kind === 'frame' || kind === 'brackets' ? 'if the characters belong to the values, set `skipRows: 0`' : asList}`;
     },
   }),
   'second-header': kind<{ isApart: boolean; isFirst: boolean; isGap: boolean }>({

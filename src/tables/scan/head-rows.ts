@@ -25,7 +25,7 @@ export interface HeadRow {
 const sharp = 0x23;
 
 /** How many rows keep kinds and beginnings, unless they have more cells than the second number, and how long these are. */
-const [closeRows, closeCells, longestBegin] = [60, 300, 80];
+export const [closeRows, closeCells, longestBegin] = [60, 300, 80];
 
 const headRow = (scanner: CellScanner, row: number, isClose: boolean): HeadRow => {
   const { bytes, starts, ends, marks } = scanner;
