@@ -14,8 +14,9 @@ import {
   ManifestError,
   missingSource,
   reasonOf,
-  SluiceError,
+  type SluiceError,
   SourceMissingError,
+  sluiceError,
   TableFaultError,
 } from '../model/errors.ts';
 import { isTabular, isUnread, type TableRecipe } from '../model/recipe/recipe.ts';
@@ -90,12 +91,6 @@ const findingOf = async (path: string, context: CheckContext, check: FileCheck):
   if (fault) finding.faults.push(...faultsOf(fault, file, context.io.cwd));
   finding.ok = fault === null && finding.faults.length === 0;
   return finding;
-};
-
-/** The error itself where it says what is wrong with a file; others are thrown again. */
-const sluiceError = (error: unknown): SluiceError => {
-  if (error instanceof SluiceError) return error;
-  throw error;
 };
 
 const checkByName: FileCheck = async (path, finding, context) => {

@@ -412,6 +412,12 @@ const refusalsOf = (error: Error): Error[] => {
 export const errorMessage = (cause: unknown): string =>
   cause instanceof Error ? cause.message || cause.name : String(cause);
 
+/** The error itself where it says what is wrong with a source; others are thrown again. */
+export const sluiceError = (error: unknown): SluiceError => {
+  if (error instanceof SluiceError) return error;
+  throw error;
+};
+
 const noFile = ['there is no such file', 'check the path; the file may have been moved or deleted'] as const;
 const noPermission = [
   'the file may not be read (permissions)',

@@ -97,8 +97,9 @@ export const ledgerEntrySchema = z.object({
   changed: z.string().nullable().default(null),
   url: z.string().nullable().default(null),
   title: z.string(),
-  /** Name of the dataset at its source, such as the identifier in a catalogue. */
+  /** Name of the dataset at its source, such as the identifier in a catalogue, and another one that it has there. */
   identifier: z.string().nullable().default(null),
+  alias: z.string().nullable().default(null),
   /** Names of the node fields we sent last, so that one that leaves the wish is emptied. */
   fieldNames: z.array(z.string()).default([]),
   /** Fingerprint of the metadata that the portal was last seen to hold; null while unverified. */
@@ -157,6 +158,7 @@ export type LedgerEntry = z.infer<typeof ledgerEntrySchema>;
 export const indexedEntrySchema = ledgerEntrySchema.pick({
   key: true,
   identifier: true,
+  alias: true,
   uuid: true,
   nid: true,
   live: true,

@@ -81,8 +81,9 @@ export const sentName = ({ source, recipe }: Pick<ResourceWish, 'source' | 'reci
 
 export const datasetWishSchema = z.object({
   key: z.string(),
-  /** Name of the dataset at its source, such as the identifier in a catalogue. */
+  /** Name of the dataset at its source, such as the identifier in a catalogue, and another one that it has there. */
   identifier: z.string().exactOptional(),
+  alias: z.string().nullable().exactOptional(),
   uuid: z.uuid(),
   title: z.string(),
   published: z.boolean(),

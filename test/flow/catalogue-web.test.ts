@@ -227,4 +227,83 @@ describe('a catalogue on the web', () => {
     expect([back.code, back.report.counts.dataset]).toEqual([0, { unchanged: 8 }]);
     expect(gateway.takeWrites()).toEqual([]);
   });
+
+  /** How a dataset is named and served, what its server answers once the catalogue drops it, and what is said where it stays. */
+  const dropped: [string, Record<string, unknown>, Record<string, number>, RegExp | null][] = [
+    ['at-id', { identifier: '/at/id' }, { '/at/id': 200 }, /its server still answers .*\/at\/id$/],
+    ['at-page', { landingPage: '/at/page' }, { '/at/page': 200 }, /its server still answers .*\/at\/page$/],
+    ['at-own', { '@id': '/at/own' }, { '/at/own': 200 }, /its server still answers .*\/at\/own$/],
+    ['at-file', { distribution: { downloadURL: '/at/file' } }, { '/at/file': 200 }, /still answers .*\/at\/file$/],
+    ['at-api', {}, {}, /its server still answers .*package_show\?…$/],
+    ['down', { landingPage: '/down' }, { '/down': 503 }, /whether its server still has it is not known: .*503/],
+    ['secret', { landingPage: '/secret' }, { '/secret': 403 }, /whether its server still has it is not known: .*403/],
+    ['gone', { identifier: '/gone', landingPage: '/gone/page' }, { '/gone': 410, '/gone/page': 404 }, null],
+    [
+      'left',
+      { landingPage: '/left', distribution: { downloadURL: '/file' } },
+      { '/left': 404, '/file': 200 },
+      /\/file$/,
+    ],
+    ['elsewhere', { landingPage: 'http://127.0.0.2:9/x' }, {}, null],
+    ['home', { landingPage: '/' }, { '/': 200 }, null],
+    ['unknown', {}, {}, null],
+  ];
+
+  it('that drops datasets has them removed unless its server still serves them, or may do so', async () => {
+    const absolute = (value: unknown): unknown =>
+      JSON.parse(JSON.stringify(value).replaceAll(/"(?=\/)/g, `"${server.url}`));
+    const entries = dropped.map(([id, more]) => absolute({ identifier: id, title: `Dropped ${id}`, ...more }));
+    const kept = { identifier: 'kept', title: 'Kept' };
+    serve('/dropped.json', JSON.stringify({ dataset: [kept, ...entries] }), '"all"');
+    const guard = { maxRemovals: '100%', min: 100 };
+    const manifest = harvest('dropped', '/dropped.json', { guard });
+    expect((await place.publish(manifest)).code).toBe(0);
+
+    const answers = dropped.flatMap(([, , each]) => Object.entries(each));
+    for (const [path, status] of answers)
+      server.on(path, (_, response) => response.writeHead(status, { 'content-type': 'text/html' }).end('<html>'));
+    server.on('/api/3/action/package_show', ({ url = '' }, response) =>
+      response
+        .writeHead(url.endsWith('=at-api') ? 200 : 404, { 'content-type': 'application/json' })
+        .end('{"success": true}'),
+    );
+    serve('/dropped.json', JSON.stringify({ dataset: [kept] }), '"few"');
+    const planned = (await place.run(['plan', manifest])).out;
+    const { code, report } = await place.publish(manifest);
+    expect(code).toBe(0);
+    const left = (report.remarks ?? []).filter((each) => each.includes('stays'));
+    const reasons = dropped.flatMap(([id, , , why]) => (why === null ? [] : [{ id, why }]));
+    expect(left).toHaveLength(reasons.length);
+    for (const { id, why } of reasons) {
+      const line = left.find((each) => why.test(each));
+      expect(line, id).toBeDefined();
+      expect(planned).toContain(line);
+    }
+    expect(report.counts.actions).toEqual({ deleted: 4 });
+
+    for (const [path] of answers) server.on(path, (_, response) => response.writeHead(404).end());
+    server.on('/api/3/action/package_show', (_, response) => response.writeHead(404).end());
+    const last = await place.publish(manifest);
+    expect([last.code, last.report.remarks ?? [], last.report.counts.actions]).toEqual([0, [], { deleted: 10 }]);
+  });
+
+  it('that names a dataset by its `@id` alone for a while goes on with it', async () => {
+    const named = {
+      identifier: 'n-1',
+      '@id': `${server.url}/n/1`,
+      title: 'Named',
+      distribution: { accessURL: 'https://example.org/n' },
+    };
+    const { identifier: _, ...addressed } = named;
+    const manifest = harvest('named', '/named.json');
+    for (const [run, entry] of [named, addressed, named].entries()) {
+      serve('/named.json', JSON.stringify({ dataset: [entry] }), `"n${run}"`);
+      const { code, report } = await place.publish(manifest);
+      expect([code, report.counts.actions?.deleted, report.counts.actions?.created], `run ${run}`).toEqual([
+        0,
+        undefined,
+        run === 0 ? 2 : undefined,
+      ]);
+    }
+  });
 });

@@ -8,7 +8,7 @@ import type { OnDrift } from '../../model/policy.ts';
 import type { DatasetWish, NodeFields } from '../../model/wish.ts';
 import type { Dialect, NodeChanges, Portal, PortalNode } from '../../portal-client/client.ts';
 
-export interface NodeWish extends Pick<DatasetWish, 'key' | 'identifier' | 'uuid' | 'title' | 'published' | 'fields'> {
+export interface NodeWish extends Omit<DatasetWish, 'expectMs' | 'metadataFingerprint' | 'resources'> {
   type: 'dataset' | 'resource';
   /** What the ledger shall hold once the node is verified. */
   fingerprint: string;

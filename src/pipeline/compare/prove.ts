@@ -61,8 +61,8 @@ export const proveNodeOnly = async (
   wish: NodeWish,
   { nid, known }: ProvenNid,
 ): Promise<Proof> => {
-  const { key, uuid, title, identifier } = wish;
-  const entry = newEntry({ key, uuid, title, identifier, kind: wish.type });
+  const { key, uuid, title, identifier, alias } = wish;
+  const entry = newEntry({ key, uuid, title, identifier, alias, kind: wish.type });
   const missing = (fault: string) => ({ entry, faults: [fault], sent: null, node: null, broken: {} });
   const node = await portal.nodes.find(nid, signal);
   if (node === null) return missing(`node ${nid} is not on the portal`);

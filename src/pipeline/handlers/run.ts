@@ -171,6 +171,7 @@ const writePages = async (planning: Planning, refresh: boolean) => {
     isLimited,
     isWhole: pins !== null,
     rules: manifest,
+    isReleased: request.release !== null,
     stated: gathered,
     now: Date.now(),
     ...(pins ? { isCounted: (key: string) => pins.keys.has(key) } : {}),

@@ -43,6 +43,8 @@ export interface Missing {
   removals: Removal[];
   /** Keys of missing items that stay on the portal for now. */
   staying: string[];
+  /** Why datasets are among them that the source may still offer. */
+  offered?: string[];
   /** Why nothing counts as missing; null where absences are believed. */
   unproven: string | null;
 }
@@ -148,12 +150,10 @@ const isOnlyIn = (...lists: [string[], string[]]) => {
   return (mark: string): boolean => before?.get(mark)?.length === 1 && after?.get(mark)?.length === 1;
 };
 
-/** What spellings of an identifier have in common: its scheme, case, encoding and a slash at the end may differ. */
-export const spellingOf = ({ identifier }: { identifier?: string | null }): string[] => {
-  const plain = decodedPart(identifier ?? '')
-    .normalize()
-    .toLowerCase();
-  return plain === '' ? [] : [plain.replaceAll(/^https?:|\/$/g, '')];
+/** What spellings of the names of a dataset have in common: scheme, case, encoding and a slash at the end may differ. */
+export const spellingOf = ({ identifier, alias }: { identifier?: string | null; alias?: string | null }): string[] => {
+  const plain = [identifier, alias].flatMap((name) => (name ? decodedPart(name).normalize().toLowerCase() : []));
+  return [...new Set(plain.map((name) => name.replaceAll(/^https?:|\/$/g, '')))];
 };
 
 /** What is known, as if the renames had been recorded. */
@@ -189,16 +189,16 @@ const inDataset = ({ key }: { key: string }, mark: unknown): string[] =>
 const factsOfEntry = ({ key, title, sourcePath }: LedgerEntry, all: KnownItems['sent']): Facts => {
   const { fields = {} }: Partial<SentNode> = all.get(key) ?? {};
   const isAddress = sourcePath !== null && URL.canParse(sourcePath);
-  return { title, address: isAddress ? sourcePath : linkOf(fields), format: formatOf(fields) };
+  return { title, address: isAddress ? sourcePath : linkOf(fields.field_link_api), format: formatOf(fields) };
 };
 
 const factsOfWish = ({ title, source, fields }: ResourceWish): Facts => ({
   title,
-  address: isOfWeb(source) ? sourcePathOf(source) : linkOf(fields),
+  address: isOfWeb(source) ? sourcePathOf(source) : linkOf(fields.field_link_api),
   format: formatOf(fields),
 });
 
-const linkOf = ({ field_link_api: link }: NodeFields): string | null => {
+export const linkOf = (link: unknown): string | null => {
   const url = itemsOfField(link)?.[0]?.url;
   return typeof url === 'string' && URL.canParse(url) ? url : null;
 };

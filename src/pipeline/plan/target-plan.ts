@@ -14,6 +14,7 @@ import {
   applyRenames,
   findMissing,
   guardVerdict,
+  linkOf,
   type Missing,
   type Removal,
   type Rename,
@@ -36,6 +37,8 @@ export interface TargetPlanOptions {
   /** True: everything is one page, because items are compared with each other. */
   isWhole: boolean;
   rules: Pick<Manifest, 'onMissing' | 'missingForMs' | 'guard'>;
+  /** True where somebody has released what the guard held. */
+  isReleased?: boolean;
   /** What the source says about what it does not name. */
   stated: Stated;
   /** Items that count for the guard; all by default. */
@@ -64,7 +67,15 @@ export const openTargetPlan = async (options: TargetPlanOptions) => {
   const { ledger, target, wishes, only, isWhole, rules, observe, isCounted = () => true } = options;
   /** What is known of every key of the target. */
   const index: ReadonlyMap<string, IndexedEntry> = await ledger.index(target);
-  const missing: Missing = options.isLimited ? nothingMissing : await missingOf(options, index);
+  let updates = 0;
+  const heldBy = ({ removals }: Missing): string | null => {
+    const known = [...index.values()].filter(({ nid, removed }) => nid !== null && !removed).length;
+    const counted = removals.filter(({ key }) => isCounted(key)).length;
+    return guardVerdict({ known, removals: counted, updates, wished: wishes.length }, rules.guard);
+  };
+  const found: Missing = options.isLimited ? nothingMissing : await missingOf(options, index);
+  // What the guard holds may be very much: it is asked about once somebody has released it.
+  const missing = options.isReleased || heldBy(found) === null ? await withoutOffered(options, found) : found;
   const owners = ownersOf(index.values());
   /** By their former and their new key. */
   const renames = new Map<string, Rename>();
@@ -79,7 +90,6 @@ export const openTargetPlan = async (options: TargetPlanOptions) => {
     [...index.values()].flatMap((entry) => (isStray(entry) ? [entry.key] : [])),
     (key) => parentKey(key),
   );
-  let updates = 0;
 
   const renamesOf = (keys: Iterable<string>): Set<Rename> =>
     new Set([...keys].flatMap((key) => renames.get(key) ?? []));
@@ -145,14 +155,10 @@ export const openTargetPlan = async (options: TargetPlanOptions) => {
     index,
     missing,
     pages,
-    remarks: missing.unproven === null ? [] : [unprovenRemark(missing.unproven)],
+    remarks: [...(missing.unproven === null ? [] : [unprovenRemark(missing.unproven)]), ...(missing.offered ?? [])],
 
     /** Why the guard holds the plan, or null; known after the last page. */
-    held: (): string | null => {
-      const known = [...index.values()].filter(({ nid, removed }) => nid !== null && !removed).length;
-      const removals = missing.removals.filter(({ key }) => isCounted(key)).length;
-      return guardVerdict({ known, removals, updates, wished: wishes.length }, rules.guard);
-    },
+    held: () => heldBy(missing),
   };
 };
 
@@ -238,6 +244,24 @@ const missingOf = async (options: TargetPlanOptions, index: ReadonlyMap<string, 
   const { onMissing, missingForMs } = rules;
   const known = { entries, sources, sent };
   return { ...findMissing(withKnownNames(around, known), known, { onMissing, missingForMs, now, spares }), unproven };
+};
+
+/** What is missing, without the removal of datasets that the server of their source may still offer. */
+const withoutOffered = async ({ ledger, target, stated }: TargetPlanOptions, missing: Missing): Promise<Missing> => {
+  const [removals, staying, offered]: [Removal[], string[], string[]] = [[], [...missing.staying], []];
+  for (const [dataset, all] of Map.groupBy(missing.removals, ({ key }) => datasetOf(key))) {
+    const keys = all.map(({ key }) => key);
+    const sent = stated.offered ? await ledger.sentOf(target.portal, keys) : [];
+    const names = all.flatMap(({ entry: { identifier, alias, sourcePath } }, at) => {
+      const { field_landing_page: page, field_link_api: link } = sent[at]?.fields ?? {};
+      return [identifier, alias, sourcePath, linkOf(page), linkOf(link)].filter((name) => name !== null);
+    });
+    const why = keys.includes(dataset) ? await stated.offered?.(names) : null;
+    if (why) offered.push(`${dataset} stays, although the source no longer names it: ${why}`);
+    if (why) staying.push(...keys);
+    else removals.push(...all);
+  }
+  return { ...missing, removals, staying, offered };
 };
 
 /** Datasets, each with all its resources, in which something that is gone may continue under another key. */

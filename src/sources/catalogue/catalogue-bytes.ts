@@ -1,11 +1,12 @@
 // The documents of a catalogue: local files, or the web, with the last version of each kept for conditional requests.
 import { hash, randomUUID } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { SourceMissingError, SourceRefusedError, unreadable } from '../../model/errors.ts';
+import { SourceMissingError, SourceRefusedError, sluiceError, unreadable } from '../../model/errors.ts';
 import type { Log } from '../../model/log.ts';
 import { isSystemError } from '../../util/files.ts';
 import type { Fetcher } from '../fetch/fetch.ts';
 import { fetchedFiles } from '../fetch/fetched-files.ts';
+import { shown } from '../fetch/policy.ts';
 import { isAddress } from '../manifest/list-schemas.ts';
 import { isPagingHeader, isUnpaged, noPaging, type Paging, pagingOfHeaders } from './paging.ts';
 
@@ -20,10 +21,11 @@ export interface CatalogueSource {
   /** Opens a path or address; null for one that is not fetched here. `spentBytes` of earlier documents count, too. */
   open(from: string, spentBytes: number): Promise<CatalogueDocument | null>;
   maxBytes: number;
+  offered?: (names: string[]) => Promise<string | null>;
 }
 
 interface CatalogueTools {
-  fetcher: Pick<Fetcher, 'toFile' | 'policy'>;
+  fetcher: Pick<Fetcher, 'toFile' | 'probe' | 'policy'>;
   cacheDir: string;
   signal: AbortSignal;
   log: Log;
@@ -64,8 +66,31 @@ export const webCatalogue = (root: string, { fetcher, cacheDir, signal, log, ref
       const paging = isUnpaged(confirmed) ? pagingOfHeaders(file.headers) : confirmed;
       return { bytes: fileBytes(file.path, from, signal), url: file.finalUrl, paging };
     },
+    offered: async (names: string[]): Promise<string | null> => {
+      for (const { url, isOwn } of addressesAt(root, names)) {
+        const how = { known: null, signal, log, accept: isOwn ? 'text/html, */*;q=0.5' : 'application/json' };
+        const fault = await fetcher.probe(url.href, how).then(() => null, sluiceError);
+        if (fault === null) return `its server still answers ${shown(url)}`;
+        if (isOwn && !(fault instanceof SourceMissingError))
+          return `whether its server still has it is not known: ${fault.message}`;
+      }
+      return null;
+    },
     maxBytes: fetcher.policy.maxBytes,
   };
+};
+
+/** Addresses of one dataset at the server of `root`: those among its names, and for others that of the API which some servers have. */
+const addressesAt = (root: string, names: readonly string[]) => {
+  const home = URL.parse(root);
+  if (home === null) return [];
+  return [...new Set(names)].slice(0, 10).flatMap((name) => {
+    const own = URL.parse(name);
+    const url = own ?? new URL(`/api/3/action/package_show?id=${encodeURIComponent(name)}`, home);
+    const isWhole = url.hash !== '' || url.pathname + url.search === '/' || url.pathname === home.pathname;
+    const isHere = /^https?:/.test(url.protocol) && url.hostname === home.hostname;
+    return isHere && !isWhole ? { url, isOwn: own !== null } : [];
+  });
 };
 
 /** The bytes of a file; messages name `from`. Throws SourceMissingError when it is not there. */

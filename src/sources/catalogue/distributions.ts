@@ -105,8 +105,9 @@ export const resourcesOf = (value: unknown, tools: DistributionTools) => {
   // PHP writes a list with gaps as an object, and others one of what has names.
   const isKeyed = ([key, item]: [string, unknown]): boolean =>
     /^\d+$/.test(key) || (isObject(item) && /(?:access|download)url/i.test(Object.keys(item).join()));
-  const isGapped = isObject(value) && Object.entries(value).every(isKeyed);
-  const list = isNothing(value) ? [] : isGapped ? Object.values(value) : [value].flat();
+  const isGapped = isObject(value) && !isNothing(value) && Object.entries(value).every(isKeyed);
+  const isNone = value === null || (typeof value !== 'object' && isNothing(value));
+  const list = isNone ? [] : isGapped ? Object.values(value) : [value].flat();
   const found = list.flatMap((item, index) => distribution(spelled(item), index + 1, tools) ?? []);
   const ids = idsOf(found);
   const resources: ResourceSpec[] = [];
@@ -141,12 +142,12 @@ const markOf = ({ item }: Found): string => {
   return `#${JSON.stringify([textOf(title), formatOf(textOf(format), textOf(mediaType))])}`;
 };
 
-/** Null for one that points nowhere: there is nothing to publish. Its address may be missing for now only where it has a key. */
+/** Null for one that points nowhere: there is nothing to publish. Its address may be missing for now only where it has a key, or nothing. */
 const distribution = (item: unknown, position: number, tools: DistributionTools): Found | null => {
   const none = { position, title: null, seed: null, byAddress: false, item, spec: null, isGuessed: false };
   const reference = referenceOf(item);
   if (reference !== null) return { ...none, seed: reference, isGuessed: true, fault: 'it is named, but not described' };
-  if (!isObject(item)) return { ...none, fault: 'it is not an object' };
+  if (!isObject(item)) return { ...none, fault: isNothing(item) ? '' : 'it is not an object' };
   for (const key of Object.keys(item)) {
     if (key !== '@type' && !distributionKeys.has(key) && !isNothing(item[key]))
       tools.remark(`distribution.${key}`, 'has no field on the portal');
@@ -154,8 +155,9 @@ const distribution = (item: unknown, position: number, tools: DistributionTools)
   const target = targetOf(item, tools);
   const identifier = identifierOf(item);
   const title = textOf(item.title);
-  if (target === null)
-    return 'downloadURL' in item || 'accessURL' in item ? { ...none, title, seed: identifier, fault: '' } : null;
+  const isEmpty = Object.keys(item).every((key) => key === '@type' || isNothing(item[key]));
+  const isUnsaid = isEmpty || 'downloadURL' in item || 'accessURL' in item;
+  if (target === null) return isUnsaid ? { ...none, title, seed: identifier, fault: '' } : null;
   const seed = identifier ?? ('url' in target ? target.url : null);
   const found = { ...none, title, seed, byAddress: identifier === null };
   if ('fault' in target) return { ...found, fault: target.fault };

@@ -27,7 +27,7 @@ import {
 } from './values.ts';
 import type { WalkedEntry } from './walk.ts';
 
-export type CatalogueDataset = DatasetSpec & { identifier: string };
+export type CatalogueDataset = DatasetSpec & { identifier: string; alias: string | null };
 
 export type EntryNames = ReturnType<typeof namesOf>;
 
@@ -58,8 +58,10 @@ export const datasetOf = (
   const { 'adms:identifier': _other, ...rest } = value;
   applyRules({ ...(isNothing(value.identifier) ? rest : value), identifier }, draft);
   const { fields, ...details } = defaults.dataset;
+  const own = identifierOf({ '@id': value['@id'] });
   const dataset: CatalogueDataset = {
     identifier,
+    alias: own === identifier ? null : own,
     id: idOfIdentifier(identifier),
     title: draft.short('title', title),
     details: { ...details, ...draft.metadata, fields: { ...draft.fields, ...fields } },

@@ -103,7 +103,7 @@ export const gatherCatalogue = async (
     for await (const _entry of again.entries(from)); // only what it found counts
     return walk.isLike(again) || 'the catalogue changed while it was read';
   };
-  return { ...gathering.end(walk), complete, ...(complete === true && { confirm }) };
+  return { ...gathering.end(walk), complete, ...(complete === true && { confirm }), offered: source.offered };
 };
 
 interface Faulty {
@@ -185,7 +185,7 @@ class Gathering {
     const faulty = leftOut.filter(({ fault }) => fault !== '');
     this.#leftOut.push(...faulty.map((part) => this.#partOf(dataset, entry, { ...part, key: keyOf(part) })));
     this.#spared.push(...empty.map(keyOf));
-    return { ...datasetWish(this.#manifest, dataset), identifier: dataset.identifier };
+    return { ...datasetWish(this.#manifest, dataset), identifier: dataset.identifier, alias: dataset.alias };
   }
 
   end({ lost }: Pick<CatalogueWalk, 'lost'>): Omit<GatheredCatalogue, 'complete'> {

@@ -128,6 +128,8 @@ export interface Stated {
   skipped: SkippedEntry[];
   /** Keys of what is only named, without a fault; `<dataset>/distribution#<number>` may be any resource of its dataset. */
   spared?: string[];
+  /** Why the dataset of these names and addresses may still be offered, asked of its server; null where nothing says so. */
+  offered?: ((names: string[]) => Promise<string | null>) | undefined;
 }
 
 export interface GatheredList extends Stated {

@@ -191,6 +191,38 @@ describe('a dataset whose identifier is spelt differently continues, with its re
     expect(await renamed([before], [after], 'http://example.org/a.csv')).toEqual({ renames: 3, removals: 0 });
   });
 
+  it.each([
+    [
+      'both, then the address alone',
+      { identifier: 'a-1', '@id': 'https://d.example/x' },
+      { '@id': 'http://d.example/x/' },
+    ],
+    ['the address, then both', { '@id': 'https://d.example/x' }, { identifier: 'a-1', '@id': 'https://d.example/x' }],
+    [
+      'another name',
+      { identifier: 'a', '@id': 'https://d.example/x' },
+      { identifier: 'b', '@id': 'https://d.example/x' },
+    ],
+    [
+      'an identifier that is the address',
+      { identifier: 'https://d.example/x' },
+      { identifier: 'a', '@id': 'https://d.example/x' },
+    ],
+  ])('its `@id`: %s', async (_what, before, after) => {
+    const distribution = [at('https://example.org/a.csv', { title: 'T' })];
+    const other = { identifier: 'y', '@id': 'https://d.example/y', title: 'Y' };
+    const wishesOf = async (names: Record<string, unknown>) =>
+      (await gatherEntries([{ title: 'X', ...names, distribution }, other])).wishes;
+    const [old, now] = [await wishesOf(before), await wishesOf(after)];
+    const known = knownOf(old);
+    for (const { key, identifier = null, alias = null } of old) {
+      const each = known.entries.get(key);
+      if (each) known.entries.set(key, { ...each, identifier, alias });
+    }
+    const { renames, removals } = findMissing(now, known, { onMissing: 'delete', missingForMs: 0, now: 1 });
+    expect([renames.map(({ to }) => to), removals]).toEqual([now[0] && [now[0].key, now[0].resources[0]?.key], []]);
+  });
+
   it('unless that tells two apart, or it is another one', async () => {
     expect(await renamed(['http://d.example/a'], ['http://d.example/a', 'https://d.example/a'])).toEqual({
       renames: 0,

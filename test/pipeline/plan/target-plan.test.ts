@@ -25,6 +25,34 @@ it('a shrunken catalogue is held, a slightly smaller one goes', async () => {
   expect((await planAll(catalogue.slice(0, 330), known, options)).held).toBeNull();
 });
 
+it('what is to be removed stays where its source still offers it; what the guard holds is asked about once it is released', async () => {
+  const live = liveState(catalogue);
+  const known = { ...live, sent: new Map(live.sent) };
+  const landing = { field_landing_page: { und: [{ url: 'https://a.example/337' }] } };
+  known.sent.set('m/d337', { title: '', published: true, fields: landing });
+  const entry = known.entries.get('m/d337');
+  if (entry) known.entries.set('m/d337', { ...entry, identifier: 'd-337', alias: 'urn:337' });
+  const asked: string[][] = [];
+  const offered = async (names: string[]) => {
+    asked.push(names);
+    return names.includes('d-337') ? 'still there' : null;
+  };
+  const asking = { ...options, stated: { complete: true as const, skipped: [], offered } };
+  const few = await planAll(catalogue.slice(0, 335), known, asking);
+  expect(asked).toEqual([[], [], ['d-337', 'urn:337', 'https://a.example/337']]);
+  expect(few.removals.map(({ key }) => key)).toEqual(['m/d335', 'm/d335/r', 'm/d336', 'm/d336/r']);
+  expect(few.missing).toMatchObject({
+    staying: ['m/d337', 'm/d337/r'],
+    offered: ['m/d337 stays, although the source no longer names it: still there'],
+  });
+
+  asked.length = 0;
+  const many = await planAll(catalogue.slice(0, 100), known, asking);
+  expect([many.held, asked]).toEqual([expect.stringContaining('476 of 676'), []]);
+  const released = await planAll(catalogue.slice(0, 100), known, { ...asking, isReleased: true });
+  expect([released.removals.length, asked.length]).toEqual([474, 238]);
+});
+
 it('a limited run says nothing about what is missing', async () => {
   const plan = await planAll(catalogue.slice(0, 1), liveState(catalogue), { ...options, isLimited: true });
   expect(plan).toMatchObject({ held: null, missing: { removals: [], newlyMissing: [] } });

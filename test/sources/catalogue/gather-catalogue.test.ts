@@ -625,6 +625,27 @@ describe('an entry with nothing where a filter looks', () => {
   });
 });
 
+describe('distributions', () => {
+  it.each([
+    ['are none', [[], null, undefined, ''], 'none'],
+    [
+      'are empty, and may be any',
+      [[{}, {}], {}, [null], [''], [{ '@type': 'dcat:Distribution' }], [{}, []]],
+      'possible',
+    ],
+  ])('%s', async (_what, values, spared) => {
+    for (const distribution of values) {
+      const gathered = await gatherEntries([entry('x', { distribution }), entry('y')]);
+      const spares = sparing(gathered, () => false);
+      expect([gathered.skipped, spares('m/x/r'), spares('m/y/r')], JSON.stringify(distribution)).toEqual([
+        [],
+        spared,
+        'none',
+      ]);
+    }
+  });
+});
+
 describe('a faulty distribution', () => {
   const good = { downloadURL: url, title: 'Good' };
 
@@ -664,6 +685,8 @@ describe('a faulty distribution', () => {
     expect(await spared({ identifier: 'i', downloadURL: 'a' })).toEqual({ ...none, 'm/x/i': 'certain' });
     expect(await spared({ downloadURL: 'a' })).toEqual({ ...none, 'm/x/i': 'possible', 'm/x/r': 'possible' });
     expect(await spared({ title: 'On paper only' })).toEqual(none);
+    for (const empty of [{}, null, '', { '@type': 'dcat:Distribution' }, { title: '', downloadURL: ' ' }])
+      expect(await spared(empty)).toEqual({ ...none, 'm/x/i': 'possible', 'm/x/r': 'possible' });
     expect(await spared({ title: 'Not yet', downloadURL: null })).toEqual({
       ...none,
       'm/x/i': 'possible',
