@@ -47,10 +47,7 @@ const ledgerWith = (redis: Redis, keys: RedisKeys, writer: StateWriter) => {
    * The entries of a target, as they are read: only those of keys that begin with `start`, and that hold all `words`, in
    * lower case, anywhere. One that is written meanwhile may come twice.
    */
-  async function* each(
-    target: Target,
-    { start = '', words = [] }: { start?: string; words?: readonly string[] } = {},
-  ): AsyncGenerator<LedgerEntry> {
+  async function* each(target: Target, { start = '', words = [] }: { start?: string; words?: readonly string[] } = {}) {
     const match = `${start.replaceAll(/[*?[\]\\]/g, '\\$&')}*`;
     const stored = words.map((word) => JSON.stringify(word).slice(1, -1));
     for await (const [, value] of fieldsOf(redis, keys.entries(target), match)) {

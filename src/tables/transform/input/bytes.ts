@@ -32,10 +32,7 @@ export const bombGuard = (what: string, limits: Limits): ((bytes: number, compre
 export const fileBytes = (path: string, name: string, bounds: Cancellable<{ limits: Limits }>): Bytes =>
   /\.gz$/i.test(name) ? () => gunzipped(path, bounds) : () => Readable.from(fileChunks(path, bounds.cancelled));
 
-async function* gunzipped(
-  path: string,
-  { limits, cancelled }: Cancellable<{ limits: Limits }>,
-): AsyncGenerator<Buffer> {
+async function* gunzipped(path: string, { limits, cancelled }: Cancellable<{ limits: Limits }>) {
   const what = basename(path);
   const guard = bombGuard(what, limits);
   const gunzip = createGunzip({ chunkSize: 64 * 1024 });

@@ -65,11 +65,7 @@ export const pluginStage = async (
   };
 };
 
-async function* namedRows(
-  { columns, batches }: Table,
-  counts: { read: number },
-  alive: () => void,
-): AsyncGenerator<NamedRow> {
+async function* namedRows({ columns, batches }: Table, counts: { read: number }, alive: () => void) {
   for await (const batch of batches) {
     for (const { cells } of batch) {
       alive();
