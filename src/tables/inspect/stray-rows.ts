@@ -159,7 +159,6 @@ interface RowOfNames extends Standing {
   columns: number[];
   /** How many columns of values have to prove that it is no record. */
   proofs: number;
-  /** It stands for rows that are left out, or divides. */
   isGap: boolean;
 }
 
@@ -188,8 +187,12 @@ const proofsOfTypes = (texts: string[]): number | null => {
   return texts.some(isKnown) && texts.every((text) => isKnown(text) || missing.test(text)) ? 1 : null;
 };
 
-/** How tags, lines and gaps begin, one character a byte. */
-const signs = ['{', '.', '-', '=', '[', '\u00e2'];
+/** The first and the last byte of tags, lines and gaps (… ⋮ ⋯ in UTF-8), as one number. */
+const signs = new Set(
+  ['{}', '..', '--', '==', '[]', 'â¦', 'â®', 'â¯'].map((it) => Buffer.from(it, 'latin1').readUInt16BE()),
+);
+
+const sumOf = (bytes: Buffer): number => bytes.reduce((sum, byte) => sum + byte, 0);
 
 /** A cell of a row that stands for others, which are left out, or of a line that is drawn between them. */
 const gapSign = /^[[(]?(?:\.{2,}|[…⋮⋯]|-{3,}|={3,})[\])]?$/;
@@ -206,10 +209,7 @@ export const secondHeaders = (scanner: CellScanner, header: Buffer, delimiter: s
   const rows: RowOfNames[] = [];
   const namesIn = (row: Buffer | string): string[] => row.toString().split(delimiter).map(plain).filter(Boolean);
   const [names, known] = [plain(header), new Set(namesIn(header))];
-  /** The first bytes of rows that may be no record. */
-  const begins = [...signs, ...header.toString('latin1').split(delimiter)].map((it) =>
-    /[^\s"]/.exec(it)?.[0]?.charCodeAt(0),
-  );
+  const sum = sumOf(header);
   /** A first row of types, unless the row below it holds one, too. */
   let types: RowOfNames | null = null;
   const endOf = (row: number): number => scanner.outerEnd(scanner.firstCell(row + 1) - 1);
@@ -261,19 +261,19 @@ export const secondHeaders = (scanner: CellScanner, header: Buffer, delimiter: s
       const ofTypes = standing.isFirst ? proofsOfTypes(texts) : null;
       const proofs = isGap ? Number(known.size < 2) : (ofTypes ?? proofsOf(row, texts, standing));
       if (proofs === null || columns.length < proofs) return;
-      const found = { at: foundRow(scanner, row), columns, ...standing, proofs, isGap };
-      rows.push(found);
-      if (ofTypes === 0) types = found;
+      rows.push({ at: foundRow(scanner, row), columns, ...standing, proofs, isGap });
+      if (ofTypes === 0) types = rows.at(-1) ?? null;
     },
-    /** Takes any row below the first one. */
     next: (row: number): void => {
       if (types !== null && textsOf(row, types.columns).some((text) => typeName.test(text))) types.proofs = 1;
       types = null;
     },
     /** True for a row of texts that may be no record whatever its columns hold. */
     isOdd: (row: number): boolean => {
-      const at = begins.indexOf(scanner.bytes[scanner.starts[scanner.firstCell(row)] ?? 0]);
-      return at >= 0 && (at < signs.length || endOf(row) - scanner.startOf(row) === header.length);
+      const { bytes, starts, ends } = scanner;
+      const [cell, start, end] = [scanner.firstCell(row), scanner.startOf(row), endOf(row)];
+      if (signs.has((bytes[starts[cell] ?? 0] ?? 0) * 256 + (bytes[(ends[cell] ?? 0) - 1] ?? 0))) return true;
+      return end - start === header.length && sumOf(bytes.subarray(start, end)) === sum;
     },
     /** The table has ended; `factsOf` gives those of a column, which are asked for only where rows were collected. */
     report: (findings: Findings, factsOf: (column: number) => ColumnFacts): void => {
