@@ -37,7 +37,6 @@ export interface TargetPlanOptions {
   /** True: everything is one page, because items are compared with each other. */
   isWhole: boolean;
   rules: Pick<Manifest, 'onMissing' | 'missingForMs' | 'guard'>;
-  /** True where somebody has released what the guard held. */
   isReleased?: boolean;
   /** What the source says about what it does not name. */
   stated: Stated;

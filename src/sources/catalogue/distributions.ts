@@ -172,15 +172,8 @@ const distribution = (item: unknown, position: number, tools: DistributionTools)
   return { ...found, fault: '', spec: { title: short(title ?? tools.title, 'title'), source, details } };
 };
 
-interface Target {
-  url: string;
-  isFile: boolean;
-  /** False for an address that no portal takes into a link field, such as `hhttps://…`; it is in the description. */
-  isLink: boolean;
-}
-
 /** Where a distribution points to, or why that cannot be published; null, with a remark, where it points nowhere. */
-const targetOf = (item: Record<string, unknown>, tools: DistributionTools): Target | { fault: string } | null => {
+const targetOf = (item: Record<string, unknown>, tools: DistributionTools) => {
   const [key, other] = (['downloadURL', 'accessURL'] as const).filter((each) => !isNothing(item[each]));
   const [service] = listOf(item.accessService);
   const [endpoint] = key === undefined && isObject(service) ? textsOf(service.endpointURL) : [];
@@ -200,13 +193,17 @@ const targetOf = (item: Record<string, unknown>, tools: DistributionTools): Targ
     return { fault: `its ${from} is not a valid address: ${JSON.stringify(text.slice(0, 80))}` };
   const url = address.kind === 'web' ? address.url : text;
   if (holdsPassword(url)) return { fault: `its ${from} holds a user name or password, which would be published` };
-  const isLink = isLinkable(url);
+  const isLink = isLinkable(url); // not such as `hhttps://…`, which is in the description
   const why = address.kind === 'web' ? 'addresses this long' : `${address.scheme}: addresses`;
   if (!isLink) tools.remark(`distribution.${from}`, `is in the description: portals do not link to ${why}`);
   return { url, isFile: isLink && from === 'downloadURL', isLink };
 };
 
-const sourceOf = (item: Record<string, unknown>, { url, isFile }: Target, tools: DistributionTools): ResourceSource => {
+const sourceOf = (
+  item: Record<string, unknown>,
+  { url, isFile }: { url: string; isFile: boolean },
+  tools: DistributionTools,
+): ResourceSource => {
   if (!isFile) return { kind: 'api', url };
   if (tools.files === 'link') return { kind: 'link', url };
   const name = fileNameFor(url, textOf(item.format), textOf(item.mediaType));

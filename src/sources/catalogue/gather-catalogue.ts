@@ -17,7 +17,7 @@ import {
   type EntryNames,
   namesOf,
 } from './entry.ts';
-import type { CatalogueLimits } from './read-catalogue.ts';
+import type { catalogueLimits } from './read-catalogue.ts';
 import { idOfIdentifier, longestText, referenceOf, textOf } from './values.ts';
 import { CatalogueWalk } from './walk.ts';
 
@@ -86,7 +86,7 @@ export const gatherCatalogue = async (
   manifest: CatalogueManifest,
   source: CatalogueSource,
   take: (wish: DatasetWish) => Promise<void>,
-  limits?: CatalogueLimits,
+  limits?: typeof catalogueLimits,
 ): Promise<GatheredCatalogue> => {
   const gathering = new Gathering(manifest);
   const { from } = manifest.catalogue;

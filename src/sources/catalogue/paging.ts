@@ -41,7 +41,13 @@ const more = (is: boolean): Partial<Paging> => ({ next: is ? '' : null });
 const isToken: Says = (value) => more(addressIn(value) !== null);
 const isMore: Says = (value) => more(truthIn(value) === true);
 const isFailing = /^(?:error|fail(?:ed|ure)?|partial|incomplete|timed?-?out|[45]\d\d)$/i;
-const isTotal: Says = (value) => ({ total: numberIn(value) });
+/** A lower bound counts as one more, because it was not counted to its end: `10000+`, `{"value": 10000, "relation": "gte"}`. */
+const isTotal: Says = (value) => {
+  const text = typeof value === 'string' ? value : '';
+  const bound = isObject(value) ? /^g/i.test(textOf(value.relation) ?? '') : /[+>≥]|least|more|over|than/i.test(text);
+  const number = numberIn(text.match(/\d[\d,.'_\s]*(?=\D*$)/)?.[0] ?? value);
+  return { total: number === null ? null : number + Number(bound) };
+};
 const isCount: Says = (value) => ({ count: numberIn(value) });
 
 const entries = '(?:datasets?|items?|records?|results?|elements?|hits|rows|entries|packages?)';
@@ -122,7 +128,7 @@ const addressIn = (value: unknown): string | null => {
 const numberIn = (value: unknown): number | null => {
   const plain = Array.isArray(value) ? value[0] : value;
   const text = String(isObject(plain) ? (plain['@value'] ?? plain.value) : plain);
-  const digits = text.replaceAll(/(?<=\d)[,.' ](?=\d{3}(?!\d))/g, ''); // of `1,204`
+  const digits = text.replaceAll(/(?<=\d)[,.'_\s](?=\d{3}(?!\d))/g, '').trim(); // of `1,204`
   return /^\d{1,15}$/.test(digits) ? Number(digits) : null;
 };
 
@@ -158,6 +164,8 @@ export const countedNext = (address: string): string | null => {
 };
 
 const startKeys = /^(?:p|page|pageno|pagenum|pagenumber|pageindex|start|startindex|startrow|offset|skip)$/;
+/** `/page/7`, `/catalog/1.json`: other numbers are rather years, versions or names. */
+const pathOfPage = /^[^?#]*(?:\/pages?[-_/]?\d{1,6}|[-_/]0*[01])(?:\.\w+)?\/?(?:$|[?#])/i;
 const limitKeys = /^(?:itemsperpage|perpage|pagesize|limit|rows|top|size|num|max|maxrecords|maxresults|hitsperpage)$/;
 
 /** Why a list with as many entries, at an address, may be one page of several; null where nothing looks like that. */
@@ -172,6 +180,6 @@ export const pageDoubt = (address: string | null, stated: number | null, count: 
   const isRound = address !== null && (count % 100 === 0 || (asked !== null && [10, 20, 25, 50, 250].includes(count)));
   if (count > 0 && (isRound || (limit && count >= limit)))
     return `has as many entries as a page of it may have (${Math.min(limit || count, count)})`;
-  const isPage = limit === null && query.some(([key]) => startKeys.test(plainName(key)));
-  return isPage ? 'is a page by its address, and nothing says whether there are others' : null;
+  const isNumbered = query.some(([key]) => startKeys.test(plainName(key))) || pathOfPage.test(address ?? '');
+  return isNumbered && limit === null ? 'is a page by its address, and nothing says whether there are others' : null;
 };

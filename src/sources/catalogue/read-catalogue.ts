@@ -59,8 +59,6 @@ export const catalogueLimits = {
   entries: 1_000_000,
 };
 
-export type CatalogueLimits = typeof catalogueLimits;
-
 const isOpening = (token: TokenType): boolean => token === TokenType.LEFT_BRACE || token === TokenType.LEFT_BRACKET;
 const isClosing = (token: TokenType): boolean => token === TokenType.RIGHT_BRACE || token === TokenType.RIGHT_BRACKET;
 
@@ -68,12 +66,10 @@ const isClosing = (token: TokenType): boolean => token === TokenType.RIGHT_BRACE
 const isValue = (token: TokenType): boolean =>
   token !== TokenType.COMMA && token !== TokenType.COLON && !isClosing(token);
 
-/** Called for each object in another list of a catalogue, such as `record`, with the key of that list. */
-type PassedOver = (key: string) => void;
-
 /**
  * Yields the items of the lists `dataset` and `service` of a JSON object in UTF-8, and those of the catalogues nested in it
- * (`catalog`, `hasPart`), and returns what else it says. Messages name `name`: a path or address.
+ * (`catalog`, `hasPart`), and returns what else it says. Messages name `name`: a path or address;
+ * `passedOver` is told the key of another list, such as `record`, for each object in it.
  *
  * @throws CatalogueFaultError with the place, after the entries before it, where the document is not JSON, ends early, is
  *   beyond a limit, or has none of these lists
@@ -84,7 +80,7 @@ export async function* readCatalogue(
   {
     limits = catalogueLimits,
     passedOver = () => undefined,
-  }: { limits?: CatalogueLimits | undefined; passedOver?: PassedOver } = {},
+  }: { limits?: typeof catalogueLimits | undefined; passedOver?: (key: string) => void } = {},
 ): AsyncGenerator<CatalogueEntry, Said> {
   const reader = new EntryReader(name, limits, passedOver);
   for await (const chunk of bytes) yield* reader.write(chunk);
@@ -122,8 +118,8 @@ interface OpenEntry {
 
 class EntryReader {
   readonly #name: string;
-  readonly #limits: CatalogueLimits;
-  readonly #passedOver: PassedOver;
+  readonly #limits: typeof catalogueLimits;
+  readonly #passedOver: (key: string) => void;
   readonly #lines = new LineCounter();
   readonly #tokenizer = new Tokenizer();
   /** Checks the document around the entries; it keeps nothing. */
@@ -137,7 +133,7 @@ class EntryReader {
   #hasList = false;
   #count = 0;
 
-  constructor(name: string, limits: CatalogueLimits, passedOver: PassedOver) {
+  constructor(name: string, limits: typeof catalogueLimits, passedOver: (key: string) => void) {
     this.#name = name;
     this.#limits = limits;
     this.#passedOver = passedOver;

@@ -1,17 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import { CatalogueFaultError } from '../../../src/model/errors.ts';
-import {
-  type CatalogueEntry,
-  type CatalogueLimits,
-  catalogueLimits,
-  readCatalogue,
-} from '../../../src/sources/catalogue/read-catalogue.ts';
+import { type CatalogueEntry, catalogueLimits, readCatalogue } from '../../../src/sources/catalogue/read-catalogue.ts';
 import { chunksOf, collect } from './support/catalogue.ts';
 
-const read = async (text: string | Uint8Array, size?: number, limits?: CatalogueLimits): Promise<CatalogueEntry[]> =>
-  collect(readCatalogue(chunksOf(text, size), 'a.json', { limits }));
+const read = async (
+  text: string | Uint8Array,
+  size?: number,
+  limits?: typeof catalogueLimits,
+): Promise<CatalogueEntry[]> => collect(readCatalogue(chunksOf(text, size), 'a.json', { limits }));
 
-const faultOf = async (text: string | Uint8Array, limits?: CatalogueLimits): Promise<CatalogueFaultError> => {
+const faultOf = async (text: string | Uint8Array, limits?: typeof catalogueLimits): Promise<CatalogueFaultError> => {
   const fault = await read(text, 7, limits).then(
     () => null,
     (error: unknown) => error,
@@ -121,7 +119,7 @@ describe('a catalogue that cannot be read', () => {
 });
 
 describe('limits', () => {
-  const limits: CatalogueLimits = { depth: 5, entryValues: 10, entryBytes: 200, entries: 3 };
+  const limits: typeof catalogueLimits = { depth: 5, entryValues: 10, entryBytes: 200, entries: 3 };
 
   it.each([
     ['nesting', `{"dataset": [{"a": ${'['.repeat(50)}`, 'more than 5 levels deep'],

@@ -317,6 +317,47 @@ describe('a catalogue in pages', () => {
     },
   );
 
+  it.each([
+    ['an exact value', { total: { value: '2', relation: 'eq' } }, 2],
+    ['a bound that it exceeds', { total: { value: 1, relation: 'gte' } }, 2],
+    ['a number of things', { total: '2 datasets' }, 2],
+    ['a range', { total: '1-2 of 2' }, 2],
+    ['no number', { total: 'many' }, 2],
+    ['a lower bound', { total: { value: 2, relation: 'gte' } }, 3],
+    ['hits', { hits: { total: { value: 2, relation: 'GREATER_THAN_OR_EQUAL_TO' } } }, 3],
+    ['a text with a sign', { total: '2+' }, 3],
+    ['words with a number', { totalItems: 'more than 2' }, 3],
+    ...['1,204', '1.204', '1 204', '1\u202f204', '1_204', ' 1204 ', '1,204 datasets', '1-2 of 1,204'].map(
+      (total) => [total, { total }, 1204] as const,
+    ),
+  ] as [string, Record<string, unknown>, number][])(
+    'is compared with its total in any spelling: %s',
+    async (_what, more, total) => {
+      serve({ '/c.json': page('a b', more) });
+      const said = `its list has ${total.toLocaleString('en')} entries, 2 were read`;
+      expect(await faultOf('/c.json')).toContain(total === 2 ? 'read a,b' : said);
+      if (total === 2) expect((await gather('/c.json')).complete).toBe(true);
+    },
+  );
+
+  it.each([
+    ['/c/page/1', false],
+    ['/c/page-09.json', false],
+    ['/c/pages/0/?x=1', false],
+    ['/c/1.json', false],
+    ['/c/catalog-1', false],
+    ['/c/v1/data.json', true],
+    ['/c/1/data.json', true],
+    ['/c/2024.json', true],
+    ['/c/v1', true],
+  ])('may be one page of several by the number in its path: %s', async (path, complete) => {
+    serve({ [path]: page('a b') });
+    const numbered = expect.stringMatching(/is a page by its address, and nothing says whether there are others$/);
+    expect((await gather(path)).complete).toEqual(complete || numbered);
+    serve({ [path]: page('a b', { total: 2 }) });
+    expect((await gather(path)).complete).toBe(true);
+  });
+
   it('may count only its own entries', async () => {
     serve({ '/c.json?limit=2': page('a b', { count: 2 }) });
     expect((await gather('/c.json?limit=2')).complete).toMatch(/has as many entries as a page of it may have \(2\)$/);

@@ -3,7 +3,7 @@ import type { DatasetWish } from '../../../../src/model/wish.ts';
 import type { CatalogueSource } from '../../../../src/sources/catalogue/catalogue-bytes.ts';
 import { type GatheredCatalogue, gatherCatalogue } from '../../../../src/sources/catalogue/gather-catalogue.ts';
 import { noPaging } from '../../../../src/sources/catalogue/paging.ts';
-import type { CatalogueLimits } from '../../../../src/sources/catalogue/read-catalogue.ts';
+import type { catalogueLimits } from '../../../../src/sources/catalogue/read-catalogue.ts';
 import type { CatalogueSpec } from '../../../../src/sources/manifest/list-schemas.ts';
 import { type CatalogueManifest, defaultRules } from '../../../../src/sources/manifest/schema.ts';
 
@@ -44,7 +44,7 @@ const sourceOf = (bytes: AsyncIterable<Uint8Array>, from: string): CatalogueSour
 export const gatherAll = async (
   manifest: CatalogueManifest,
   bytes: AsyncIterable<Uint8Array>,
-  limits?: CatalogueLimits,
+  limits?: typeof catalogueLimits,
 ): Promise<GatheredCatalogue & { wishes: DatasetWish[] }> => {
   const wishes: DatasetWish[] = [];
   const source = sourceOf(bytes, manifest.catalogue.from);
@@ -56,7 +56,7 @@ export const gatherAll = async (
 export const gatherEntries = (
   entries: unknown[],
   manifest: CatalogueManifest = catalogueManifest(),
-  limits?: CatalogueLimits,
+  limits?: typeof catalogueLimits,
 ): Promise<GatheredCatalogue & { wishes: DatasetWish[] }> =>
   gatherAll(manifest, chunksOf(JSON.stringify({ dataset: entries }), 4096), limits);
 
