@@ -245,19 +245,24 @@ const missingOf = async (options: TargetPlanOptions, index: ReadonlyMap<string, 
   return { ...findMissing(withKnownNames(around, known), known, { onMissing, missingForMs, now, spares }), unproven };
 };
 
-/** What is missing, without the removal of datasets that the server of their source may still offer. */
+/** Of how many datasets a server is asked at most: it may allow one request a second. */
+const mostAsked = 30;
+
+/** What is missing, without the removal of datasets that the server of their source still shows. */
 const withoutOffered = async ({ ledger, target, stated }: TargetPlanOptions, missing: Missing): Promise<Missing> => {
   const [removals, staying, offered]: [Removal[], string[], string[]] = [[], [...missing.staying], []];
+  const whyOffered = async ({ title, key, identifier, alias }: Removal['entry'], at: number) => {
+    if (at >= mostAsked) return offered.length > 0 ? 'its server was not asked, and still shows others' : null;
+    const [sent] = stated.offered ? await ledger.sentOf(target.portal, [key]) : [];
+    const names = [identifier, alias, linkOf(sent?.fields.field_landing_page)].filter((name) => name !== null);
+    return stated.offered?.(title, names);
+  };
+  let asked = 0;
   for (const [dataset, all] of Map.groupBy(missing.removals, ({ key }) => datasetOf(key))) {
-    const keys = all.map(({ key }) => key);
-    const sent = stated.offered ? await ledger.sentOf(target.portal, keys) : [];
-    const names = all.flatMap(({ entry: { identifier, alias, sourcePath } }, at) => {
-      const { field_landing_page: page, field_link_api: link } = sent[at]?.fields ?? {};
-      return [identifier, alias, sourcePath, linkOf(page), linkOf(link)].filter((name) => name !== null);
-    });
-    const why = keys.includes(dataset) ? await stated.offered?.(names) : null;
+    const own = all.find(({ key }) => key === dataset);
+    const why = own && (await whyOffered(own.entry, asked++));
     if (why) offered.push(`${dataset} stays, although the source no longer names it: ${why}`);
-    if (why) staying.push(...keys);
+    if (why) staying.push(...all.map(({ key }) => key));
     else removals.push(...all);
   }
   return { ...missing, removals, staying, offered };

@@ -1,7 +1,13 @@
 // The documents of a catalogue: local files, or the web, with the last version of each kept for conditional requests.
 import { hash, randomUUID } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { SourceMissingError, SourceRefusedError, sluiceError, unreadable } from '../../model/errors.ts';
+import {
+  SourceMissingError,
+  SourceRefusedError,
+  SourceUnreachableError,
+  sluiceError,
+  unreadable,
+} from '../../model/errors.ts';
 import type { Log } from '../../model/log.ts';
 import { isSystemError } from '../../util/files.ts';
 import type { Fetcher } from '../fetch/fetch.ts';
@@ -21,7 +27,7 @@ export interface CatalogueSource {
   /** Opens a path or address; null for one that is not fetched here. `spentBytes` of earlier documents count, too. */
   open(from: string, spentBytes: number): Promise<CatalogueDocument | null>;
   maxBytes: number;
-  offered?: (names: string[]) => Promise<string | null>;
+  offered?: (title: string, names: string[]) => Promise<string | null>;
 }
 
 interface CatalogueTools {
@@ -66,13 +72,14 @@ export const webCatalogue = (root: string, { fetcher, cacheDir, signal, log, ref
       const paging = isUnpaged(confirmed) ? pagingOfHeaders(file.headers) : confirmed;
       return { bytes: fileBytes(file.path, from, signal), url: file.finalUrl, paging };
     },
-    offered: async (names: string[]): Promise<string | null> => {
+    offered: async (title: string, names: string[]): Promise<string | null> => {
       for (const { url, isOwn } of addressesAt(root, names)) {
         const how = { known: null, signal, log, accept: isOwn ? 'text/html, */*;q=0.5' : 'application/json' };
-        const fault = await fetcher.probe(url.href, how).then(() => null, sluiceError);
-        if (fault === null) return `its server still answers ${shown(url)}`;
-        if (isOwn && !(fault instanceof SourceMissingError))
-          return `whether its server still has it is not known: ${fault.message}`;
+        const page = await fetcher.probe(url.href, how, pageBytes).catch(sluiceError);
+        if (page instanceof SourceUnreachableError && isOwn)
+          return `whether its server has it is not known: ${page.message}`;
+        if (!(page instanceof Error) && lettersOf(page).includes(lettersOf(title)))
+          return `${shown(url)} still shows it`;
       }
       return null;
     },
@@ -80,11 +87,22 @@ export const webCatalogue = (root: string, { fetcher, cacheDir, signal, log, ref
   };
 };
 
+/** Of the page of a dataset, so much is looked at. */
+const pageBytes = 1 << 20;
+
+/** What a text, its HTML and its JSON have in common. */
+const lettersOf = (text: string): string =>
+  text
+    .normalize()
+    .toLowerCase()
+    .replaceAll(/\\u([0-9a-f]{4})/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
+    .replaceAll(/<[^>]*>|&#?\w+;|[^\p{L}\p{N}]+/gu, '');
+
 /** Addresses of one dataset at the server of `root`: those among its names, and for others that of the API which some servers have. */
 const addressesAt = (root: string, names: readonly string[]) => {
   const home = URL.parse(root);
   if (home === null) return [];
-  return [...new Set(names)].slice(0, 10).flatMap((name) => {
+  return [...new Set(names)].flatMap((name) => {
     const own = URL.parse(name);
     const url = own ?? new URL(`/api/3/action/package_show?id=${encodeURIComponent(name)}`, home);
     const isWhole = url.hash !== '' || url.pathname + url.search === '/' || url.pathname === home.pathname;

@@ -74,11 +74,16 @@ export class Fetcher {
     return { status: 'changed', bytes: encoded ? null : lengthOf(answer), validators };
   }
 
-  /** Asks for `url` and looks at the beginning of the file; nothing is stored. Throws as {@link Fetcher.toFile}. */
-  async probe(url: string, options: FetchOptions): Promise<void> {
+  /** Asks for `url`; returns the beginning of the file, at least `least` bytes. Nothing is stored. Throws as {@link Fetcher.toFile}. */
+  async probe(url: string, options: FetchOptions, least = 1): Promise<string> {
     const answer = await this.ask(url, options);
+    let read = Buffer.alloc(0);
     try {
-      for await (const _chunk of this.fileIn(answer, options)) return;
+      for await (const chunk of this.fileIn(answer, options)) {
+        read = Buffer.concat([read, chunk]);
+        if (read.length >= least) break;
+      }
+      return read.toString();
     } catch (error) {
       throw this.told(networkFailure(answer.where, error));
     } finally {

@@ -128,8 +128,8 @@ export interface Stated {
   skipped: SkippedEntry[];
   /** Keys of what is only named, without a fault; `<dataset>/distribution#<number>` may be any resource of its dataset. */
   spared?: string[];
-  /** Why the dataset of these names and addresses may still be offered, asked of its server; null where nothing says so. */
-  offered?: ((names: string[]) => Promise<string | null>) | undefined;
+  /** Why the dataset of this title and these names may still be offered, asked of its server; null where nothing says so. */
+  offered?: ((title: string, names: string[]) => Promise<string | null>) | undefined;
 }
 
 export interface GatheredList extends Stated {
