@@ -10,9 +10,6 @@ const partial = globSync('test/**/*.test.ts').filter((path) =>
 );
 const quickPasswords = fileURLToPath(new URL('test/support/quick-passwords.ts', import.meta.url));
 
-/** Megabytes: most of what a test allocates is gone before the young generation is full, and never has to be copied. */
-const youngGeneration = ['--min-semi-space-size=16', '--max-semi-space-size=64'];
-
 /** Files that wait for processes and timers most of the time. */
 const waiting = /\/test\/(?:chaos|flow|queue|commands|sources\/drop)\//;
 
@@ -33,9 +30,7 @@ export default defineConfig({
     pool: 'forks',
     // Modules are loaded once for each worker: compiling them takes longer than most of the files.
     isolate: false,
-    // By Node itself, which keeps what it compiled for the next run.
-    experimental: { viteModuleRunner: false },
-    execArgv: ['--import', quickPasswords, ...youngGeneration],
+    execArgv: ['--import', quickPasswords],
     maxWorkers: 6,
     sequence: { sequencer: WaitingFirst },
     globalSetup: ['test/support/redis-required.ts', 'test/support/shared-redis.ts', 'test/support/bundle.ts'],

@@ -14,9 +14,6 @@ const ends = globalThis.endsOfFile;
 /** Calls it when the test file ends, whatever became of its tests; what was opened last ends first. */
 export const atFileEnd = (end: End): void => void ends.push(end);
 
-// Vitest turns it on, no source here has one, and the words of `assert` that the HTTP client throws are others with it.
-process.setSourceMapsEnabled(false);
-
 // As a set-up file this module is evaluated again for each test file.
 afterAll(async () => {
   for (const end of ends.splice(0).reverse()) await end();

@@ -1,6 +1,6 @@
 // Makes sure, before any test runs, that a Redis server can be had; without one `npm test` fails with the product's error.
-// Workers, and processes that tests start, keep what Node compiled from one to the next.
-import { existsSync, readdirSync, rmSync, statfsSync } from 'node:fs';
+// Processes that tests start keep what Node compiled from one to the next.
+import { existsSync, statfsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createLog } from '../../src/model/log.ts';
@@ -17,18 +17,10 @@ const isRoomy = ({ path, leastBytes }: typeof memory): boolean => {
   return bavail * bsize >= leastBytes;
 };
 
-const mostCompiled = 20_000;
-
-const filesBelow = (folder: string): number =>
-  existsSync(folder) ? readdirSync(folder, { recursive: true }).length : 0;
-
 /** Vitest's global set-up: passes the server's path to all tests as `REDIS_SERVER_BIN`. One fetched is kept for next time. */
 export const setup = async (): Promise<void> => {
   if (process.env.TMPDIR === undefined && isRoomy(memory)) process.env.TMPDIR = memory.path;
-  const compiled = join(caches, 'sluice-compiled');
-  // Test files have another name in each run, and nobody else removes what was compiled of them.
-  if (filesBelow(compiled) > mostCompiled) rmSync(compiled, { recursive: true, force: true });
-  process.env.NODE_COMPILE_CACHE ??= compiled;
+  process.env.NODE_COMPILE_CACHE ??= join(caches, 'sluice-compiled');
   const log = createLog({ level: 'info', destination: process.stderr });
   try {
     process.env.REDIS_SERVER_BIN = (
