@@ -90,10 +90,16 @@ export const runGate = (redis: Redis, keys: RedisKeys, queues: Queues, runs: Pic
   };
 };
 
-/** One request for two: a limited one adds its keys to another, and one for everything takes its place. */
+/** One request for two, with what either asks for: a limited one adds its keys to another, but one for everything stays so. */
 const joined = (waiting: RunRequest | null, request: RunRequest): RunRequest => {
-  if (waiting === null || request.only === null) return request;
-  return { ...waiting, only: waiting.only && [...new Set([...waiting.only, ...request.only])] };
+  if (waiting === null) return request;
+  return {
+    ...(request.only === null ? request : waiting),
+    only: waiting.only && request.only && [...new Set([...waiting.only, ...request.only])],
+    onDrift: request.onDrift ?? waiting.onDrift,
+    refresh: waiting.refresh || request.refresh,
+    createMissing: waiting.createMissing || request.createMissing,
+  };
 };
 
 /** Requests that are never merged with others. */

@@ -83,6 +83,23 @@ describe('the run gate', () => {
     expect((await queues.runs.getJob(last))?.data.only).toBeNull();
   });
 
+  it('does in the shared run whatever one of its requests asks for, in any order', async () => {
+    const asked = { refresh: true, createMissing: true, onDrift: 'overwrite' as const };
+    const others = [request(), request(['city/a'])];
+    for (const other of others)
+      for (const requests of [
+        [{ ...request(), ...asked }, other],
+        [other, { ...request(), ...asked }],
+      ]) {
+        const first = await gate.request(request());
+        for (const each of requests) await gate.request(each);
+        const { again } = await gate.state(target);
+        await gate.close(target, first.runId);
+        expect((await queues.runs.getJob(again ?? ''))?.data).toMatchObject({ ...asked, only: null });
+        await gate.close(target, again ?? '');
+      }
+  });
+
   it('is not opened by a run that does not hold it', async () => {
     const first = await gate.request(request());
     await gate.close(target, 'another-run');
