@@ -114,6 +114,7 @@ const planGathered = async (planning: Planning): Promise<PlannedCounts> => {
   const isRepeated = hasGone && mayRefresh && !refresh;
   if (isRepeated) await runs.phases.startOver(request.runId);
   const { plan, writer } = isRepeated ? await writePages(planning, true) : first;
+  if (isRepeated) await passGuard(planning, plan);
   const { renames, newlyMissing, returned } = plan.missing;
   for (const { from, to } of renames) await ledger.rename(request.portal, from, to);
   const now = Date.now();
