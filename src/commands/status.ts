@@ -158,16 +158,13 @@ const explainUnknown = async (runtime: Runtime, what: string, path: string): Pro
     (await dropped()) ??
     (named ? await neverPublished(runtime, named.manifest, named.keys.slice(0, 1), what) : null);
   if (!waiting) {
-    const { overdue } = await whatIsOverdue(runtime);
-    const told = overdue.flatMap(({ kind, why, hint }) => (kind === 'manifest' ? `${why}: ${hint}` : []));
-    const untold = faulty.filter(({ path: at }) => !told.some((why) => why.startsWith(`${at} `)));
-    const causes = untold.map(({ path: at, error }) => `${error.problems.map(problemLine)[0]}: mend ${at}`);
+    const causes = faulty.map(({ path: at, error }) => `${error.problems.map(problemLine)[0]}: mend ${at}`);
     const isFile = statSync(path, { throwIfNoEntry: false })?.isFile();
     const missing = /^[./]|\.\w+$/.test(what) ? ', and there is no such file' : '';
     const none = isFile ? ', and no manifest names this file' : missing;
     const usual = `${await keysHint(runtime, what)}; a file is known while \`manifests:\` of the configuration names its manifest or inbox, or once it was published`;
     throw new NotFoundError(`no key, file or title matches "${what}"${none}`, {
-      hint: [...told, ...causes, usual].join('; '),
+      hint: [...causes, usual].join('; '),
     });
   }
   const titled = waiting.title === undefined ? '' : ` ("${waiting.title}" on ${waiting.portal})`;
