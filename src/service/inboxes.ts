@@ -31,10 +31,15 @@ const inboxViewSchema = z.object({
 
 export type InboxViewOfService = z.infer<typeof inboxViewSchema>;
 
+interface Opened {
+  manifest: DropManifest;
+  inbox: Inbox;
+}
+
 /** Opens and closes watched folders as manifests come and go. */
 export const inboxesOf = (runtime: Runtime) => {
-  const { redis, keys, config, log } = runtime;
-  const open: OpenInboxes = new Map();
+  const { redis, keys, config, deadlines, log } = runtime;
+  const open = new Map<string, Opened>();
   const runAgain = spoolRetries(runtime);
   let ends: (() => Promise<void>)[] = [];
 
@@ -55,29 +60,52 @@ export const inboxesOf = (runtime: Runtime) => {
       }
     });
 
-  const publish = async (): Promise<void> => {
-    const at = await redisNow(redis);
-    for (const [name, { manifest, inbox }] of open) {
-      const state = inbox.state();
-      const cancelled = state.spooled > 0 ? await runAgain(manifest) : 0;
-      const { folder, settleMs: own } = manifest.drop;
-      const settleMs = own ?? config.inbox.settleMs;
-      const view: InboxViewOfService = { manifest: name, folder, ...state, settleMs, cancelled, at };
-      await redis.hset(keys.inboxes, name, JSON.stringify(view));
-    }
+  const show = async (name: string, opened: Opened): Promise<void> => {
+    const { manifest, inbox } = opened;
+    const spooled = await inbox.spooled();
+    const cancelled = spooled > 0 ? await runAgain(manifest) : 0;
+    const settleMs = manifest.drop.settleMs ?? config.inbox.settleMs;
+    const facts = { manifest: name, folder: manifest.drop.folder, settleMs, spooled, cancelled };
+    const view: InboxViewOfService = { ...inbox.state(), ...facts, at: await redisNow(redis) };
+    if (open.get(name) === opened) await redis.hset(keys.inboxes, name, JSON.stringify(view));
+  };
+
+  const showLife = async (name: string, { manifest }: Opened): Promise<void> => {
+    const renewed = () => ({ member: expectedOf.inbox(name), at: Date.now() + config.watch.everyMs });
+    if ((await isUsable(manifest.drop.folder)) && open.has(name)) await deadlines.keepPromise(renewed());
+  };
+
+  const failed = (err: unknown): void => log.debug({ err }, 'inbox state could not be shown');
+
+  /** Each folder apart: one that hangs, as on a dead network drive, does not delay the others. */
+  const eachApart = (work: typeof show) => {
+    const busy = new Set<string>();
+    return async (): Promise<void> => {
+      for (const [name, opened] of open) {
+        if (busy.has(name)) continue;
+        busy.add(name);
+        void work(name, opened)
+          .catch(failed)
+          .finally(() => busy.delete(name));
+      }
+    };
   };
 
   return {
-    /** Makes the watched folders those of `manifests`; a changed manifest is opened again. */
+    /** Makes the watched folders those of `manifests`; a changed manifest is opened again. Throws when all that can be opened are. */
     sync: async (manifests: DropManifest[]): Promise<void> => {
       const wanted = new Map(manifests.map((manifest) => [manifest.name, manifest]));
       for (const [name, { manifest }] of open)
         if (JSON.stringify(wanted.get(name)) !== JSON.stringify(manifest)) await end(name);
-      for (const [name, manifest] of wanted)
-        if (!open.has(name)) open.set(name, { manifest, inbox: await watch(manifest) });
-      const failed = (err: unknown): void => log.debug({ err }, 'inbox state could not be shown');
-      if (ends.length === 0) ends = [publish, signsOfLife(runtime, open)].map((work) => repeat(1000, work, failed));
-      await publish();
+      const faults: unknown[] = [];
+      for (const [name, manifest] of wanted) {
+        const inbox =
+          open.get(name)?.inbox ?? (await watch(manifest).catch((fault: unknown) => void faults.push(fault)));
+        if (inbox) open.set(name, { manifest, inbox });
+      }
+      if (ends.length === 0) ends = [show, showLife].map((work) => repeat(1000, eachApart(work), failed));
+      await Promise.all([...open].map(([name, opened]) => show(name, opened)));
+      if (faults.length > 0) throw faults[0];
     },
 
     close: async (): Promise<void> => {
@@ -86,8 +114,6 @@ export const inboxesOf = (runtime: Runtime) => {
     },
   };
 };
-
-type OpenInboxes = Map<string, { manifest: DropManifest; inbox: Inbox }>;
 
 /** Retries files that stayed in the spool of a manifest, once per `rescan`; tells how many wait for a person instead. */
 const spoolRetries = (runtime: Runtime) => {
@@ -113,23 +139,6 @@ const spoolRetries = (runtime: Runtime) => {
         await runtime.requestRun(targetOf({ ...manifest, portal }), 'drop');
     }
     return cancelled.get(manifest.name) ?? 0;
-  };
-};
-
-/** Gives them apart from the views: a folder that hangs, as on a dead network drive, does not delay the others. */
-const signsOfLife = ({ deadlines, config }: Runtime, open: OpenInboxes) => {
-  const checked = new Set<string>();
-
-  return async (): Promise<void> => {
-    for (const [name, { manifest }] of open) {
-      if (checked.has(name)) continue;
-      checked.add(name);
-      const renewed = () => ({ member: expectedOf.inbox(name), at: Date.now() + config.watch.everyMs });
-      void isUsable(manifest.drop.folder)
-        .then((usable) => (usable && open.has(name) ? deadlines.keepPromise(renewed()) : undefined))
-        .catch(() => undefined) // without Redis, nothing else works either
-        .finally(() => checked.delete(name));
-    }
   };
 };
 

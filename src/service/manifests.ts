@@ -12,7 +12,8 @@ import type { Manifest } from '../sources/manifest/schema.ts';
 import { byName } from '../util/natural.ts';
 import type { Runtime } from './runtime.ts';
 
-const settleMs = 300;
+/** Milliseconds: how long changes are gathered, and until those that could not be served are tried again. */
+const [settleMs, againMs] = [300, 10_000];
 
 const pathsOf = async (patterns: string[]): Promise<Set<string>> => new Set(await Array.fromAsync(glob(patterns)));
 
@@ -50,23 +51,27 @@ export const watchManifests = (patterns: string[], changed: () => Promise<void>,
   let timer: NodeJS.Timeout | null = null;
   let turn: Promise<void> = Promise.resolve();
   // Throttled, not debounced: later changes do not postpone the read.
-  const readSoon = (): void => {
+  const readIn = (ms: number): void => {
     timer ??= setTimeout(() => {
       timer = null;
-      turn = turn.then(changed).catch((err: unknown) => log.error({ err }, 'the manifests could not be read again'));
-    }, settleMs);
+      turn = turn.then(changed).catch((err: unknown) => {
+        log.error({ err }, 'the manifests cannot all be served now; trying again');
+        readIn(againMs);
+      });
+    }, ms);
   };
   const watcher = watch(folders, { depth: 0, ignoreInitial: true });
   watcher.on('all', (_event, path) => {
-    if (/\.ya?ml$/i.test(path)) readSoon();
+    if (/\.ya?ml$/i.test(path)) readIn(settleMs);
   });
-  watcher.on('ready', readSoon); // changes before the watch were missed
+  watcher.on('ready', () => readIn(settleMs)); // changes before the watch were missed
   watcher.on('error', (error) => log.warn({ err: error }, 'the manifests could not be watched'));
   return {
     close: async () => {
-      if (timer) clearTimeout(timer);
+      clearTimeout(timer ?? undefined);
       await watcher.close();
       await turn;
+      clearTimeout(timer ?? undefined);
     },
   };
 };

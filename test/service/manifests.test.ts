@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { loadManifests, watchManifests } from '../../src/service/manifests.ts';
 import { keptLog } from '../redis-server/embedded-support.ts';
+import { isWhole } from '../support/extent.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { writeText } from '../support/yaml-file.ts';
@@ -71,5 +72,20 @@ describe('the manifests of the service', () => {
     rmSync(join(dir, 'early.yaml'));
     await waitUntil('the removal', () => !names.includes('early'));
     expect(names).toEqual(['calm', 'first']);
+  });
+
+  it.runIf(isWhole)('are tried again where they could not be served', async () => {
+    const dir = tempDir();
+    writeText(dir, 'a.yaml', manifest('a'));
+    let tries = 0;
+    const changed = async (): Promise<void> => {
+      tries += 1;
+      if (tries === 1) throw new Error('the inbox is away');
+    };
+    const { log, lines } = keptLog();
+    const watch = watchManifests([join(dir, '*.yaml')], changed, log);
+    onTestFinished(() => watch.close());
+    await waitUntil('the second try', () => tries === 2, 30_000);
+    expect(lines.join()).toContain('trying again');
   });
 });

@@ -1,6 +1,5 @@
 // The inbox: a watched folder whose settled files are claimed, each once, none partial, and handed over in batches.
 import { randomBytes } from 'node:crypto';
-import { existsSync, readdirSync } from 'node:fs';
 import { lstat, realpath, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
@@ -21,11 +20,11 @@ import {
   type Claim,
   claimId,
   claimPaths,
+  countClaims,
   foldersOf,
   type InboxFolders,
   listClaims,
   pairSpool,
-  parseClaimId,
 } from './spool.ts';
 
 interface InboxOptions {
@@ -122,15 +121,6 @@ const inboxIn = (folders: InboxFolders, { manifest, settings, spoolId, onClaimed
   const beats = setInterval(() => {
     for (const { folder } of view.settlers.values().filter(isSpooled)) beat(folder).catch(() => undefined);
   }, beatMs).unref();
-
-  const countSpooled = (): number => {
-    try {
-      const names = readdirSync(spool).filter((each) => parseClaimId(each) !== null);
-      return names.filter((each) => existsSync(join(spool, each, 'claim.json'))).length;
-    } catch {
-      return 0; // the folder is away for the moment; the rescan says so
-    }
-  };
 
   const touch = (paths: Iterable<string>): void => {
     for (const path of paths) dirty.add(path);
@@ -292,7 +282,7 @@ const inboxIn = (folders: InboxFolders, { manifest, settings, spoolId, onClaimed
       wake(now());
     },
 
-    /** Files that settle, what is left and why, and how many claims wait for their run; paths are relative to the inbox. */
+    /** Files that settle, and what is left and why; paths are relative to the inbox. */
     state: () => {
       const { waiting = [], settling = [] } = Object.groupBy(view.settlers.values(), (settler) =>
         settler.marker === 'never' ? 'waiting' : 'settling',
@@ -306,9 +296,11 @@ const inboxIn = (folders: InboxFolders, { manifest, settings, spoolId, onClaimed
           ...[...view.left].map(([path, reason]) => ({ path, reason })),
           ...waiting.map(({ path }) => ({ path, reason: `waits for its marker ${basename(path)}${marker}` })),
         ],
-        spooled: countSpooled(),
       };
     },
+
+    /** How many claims wait for their run; 0 while the folder is away, as the rescan says. */
+    spooled: (): Promise<number> => countClaims(spool).catch(() => 0),
 
     /** Stops watching; a claim in progress is finished by the next start. Idempotent. */
     close: async (): Promise<void> => {

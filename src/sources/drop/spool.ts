@@ -118,11 +118,18 @@ export const removeClaimFolder = async (folder: string, dropped: string | null):
 
 const readLimit = 32;
 
+const claimIds = async (spoolDir: string): Promise<string[]> =>
+  (await unless(readdir(spoolDir), ['ENOENT'], [])).filter((name) => parseClaimId(name) !== null).sort();
+
 /** All complete claims of a spool folder, oldest first; an absent folder holds none. Claims still being made are left out. */
 export const listClaims = async (spoolDir: string): Promise<Claim[]> => {
-  const names = (await unless(readdir(spoolDir), ['ENOENT'], [])).filter((name) => parseClaimId(name) !== null).sort();
-  const claims = await eachAtOnce(names, readLimit, (name) => readClaim(join(spoolDir, name)));
+  const claims = await eachAtOnce(await claimIds(spoolDir), readLimit, (id) => readClaim(join(spoolDir, id)));
   return claims.filter((claim) => claim !== null);
+};
+
+export const countClaims = async (spoolDir: string): Promise<number> => {
+  const records = (await claimIds(spoolDir)).map((id) => join(spoolDir, id, 'claim.json'));
+  return (await eachAtOnce(records, readLimit, exists)).filter(Boolean).length;
 };
 
 export const putMarkerBack = async (folder: string, dropped: string, target: string): Promise<void> => {

@@ -55,7 +55,8 @@ describe('a file dropped into the inbox', () => {
     });
     expect(claim?.path.startsWith(foldersOf(folder).spool)).toBe(true);
     expect(existsSync(join(folder, 'City Budget/Spending.csv'))).toBe(false);
-    expect(watched.inbox.state()).toEqual({ settling: [], left: [], spooled: 1 });
+    expect(watched.inbox.state()).toEqual({ settling: [], left: [] });
+    expect(await watched.inbox.spooled()).toBe(1);
   });
 
   it('in the root is a dataset with one resource of the same name', async () => {
