@@ -120,10 +120,7 @@ export const portalBackupCommand = async (target: string, options: PortalChoice,
   return exitCodes.ok;
 };
 
-type TokenAction =
-  | { action: 'add'; user: string; label?: string }
-  | { action: 'list' }
-  | { action: 'revoke'; id: string };
+type TokenAction = { action: 'add'; user: string } | { action: 'list' } | { action: 'revoke'; id: string };
 
 type TokenOptions = PortalChoice & { json?: boolean; label?: string };
 
@@ -132,7 +129,7 @@ export const portalTokenCommand = async (what: TokenAction, options: TokenOption
   const { tokens, close } = openTokens(await storeDirOf(options, io));
   try {
     if (what.action === 'add') {
-      say(io, tokens.add(what.user, { label: what.label ?? '', now: Math.floor(Date.now() / 1000) }));
+      say(io, tokens.add(what.user, { label: options.label ?? '', now: Math.floor(Date.now() / 1000) }));
       // How the store of `--data` is served is unknown.
       const portal = options.data === undefined ? (await chosenEmbedded(options, io)).portal : null;
       if (portal?.tokens === false)
@@ -163,8 +160,7 @@ const tokenDeclaration: Subcommand = {
       arguments: { '<user>': '' },
       options: { '--label <text>': 'label, shown by list' },
       examples: ['sluice portal token add ann --label "nightly job"'],
-      run: (user: string, options: TokenOptions, io: Io) =>
-        portalTokenCommand({ action: 'add', user, label: options.label ?? '' }, options, io),
+      run: (user: string, options: TokenOptions, io: Io) => portalTokenCommand({ action: 'add', user }, options, io),
     },
     list: {
       description: 'list tokens by number, account, time and label',

@@ -97,7 +97,7 @@ describe('tokens', () => {
   it('of the portal that --portal names are listed and revoked', async () => {
     const cwd = placeWith({ a: { kind: 'embedded', tokens: true }, b: local({ tokens: true }).local });
     const { send } = await serve(cwd, { portal: 'b' });
-    const made = await token(cwd, { action: 'add', user: 'bob', label: 'night' }, { portal: 'b' });
+    const made = await token(cwd, { action: 'add', user: 'bob' }, { portal: 'b', label: 'night' });
     const headers = { authorization: `Bearer ${made.out().trim()}` };
     expect((await token(cwd, { action: 'list' }, { portal: 'b' })).out()).toMatch(/^1\tbob\t.*\tnight\n$/);
     await token(cwd, { action: 'revoke', id: '1' }, { portal: 'b' });

@@ -7,7 +7,7 @@ import { openForTest } from '../portal-client/support/open.ts';
 import { startTestPortal, type TestPortal } from '../support/portal.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
-const run = async (action: Parameters<typeof portalTokenCommand>[0], data: string): Promise<string> => {
+const run = async (action: Parameters<typeof portalTokenCommand>[0], data: string, label?: string): Promise<string> => {
   const stdout = new PassThrough();
   const { signal } = new AbortController();
   const io: Io = {
@@ -24,7 +24,7 @@ const run = async (action: Parameters<typeof portalTokenCommand>[0], data: strin
     force: signal,
     writing: new Set(),
   };
-  await portalTokenCommand(action, { data }, io);
+  await portalTokenCommand(action, { data, ...(label ? { label } : {}) }, io);
   return String(stdout.read() ?? '').trim();
 };
 
@@ -41,7 +41,7 @@ describe('access tokens', () => {
   it('let their user in without session and CSRF token, while the portal runs, until they are revoked', async () => {
     const portal = await startTestPortal({ tokens: true });
     const { dataDir } = portal.server;
-    const token = await run({ action: 'add', user: 'creator', label: 'nightly job' }, dataDir);
+    const token = await run({ action: 'add', user: 'creator' }, dataDir, 'nightly job');
     expect(token).toMatch(/^[\w-]{43}$/);
     const made = await create(portal, `Bearer ${token}`);
     expect(await portal.anonymous.read(made.json<{ nid: string }>().nid)).toMatchObject({ name: 'creator' });
