@@ -56,10 +56,9 @@ const viewOf = async (runtime: Runtime, what: string, path: string, { all = fals
   const files = await newerFiles(runtime, what, path, found, manifests);
   const others = await othersNamed(runtime, what, path, found, manifests);
   const waiting = [...files, ...others];
-  const newer = [
-    ...files.map((file) => `${file.what}, a newer version: ${file.why}`.split('\n')),
-    ...others.map((other) => `${other.what}: ${other.why}`.split('\n')),
-  ];
+  const newer = waiting.map((each, at) =>
+    `${each.what}${at < files.length ? ', a newer version' : ''}: ${each.why}`.split('\n'),
+  );
   const isHeld = found.some(isGuarded);
   const portals = [...found.filter((entry) => !isFine(entry)), ...waiting].map(({ portal }) => portal);
   return {

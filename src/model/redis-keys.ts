@@ -86,6 +86,8 @@ export const redisKeys = (prefix: string) => ({
   /** Hash: token bucket of a portal. */
   bucket: (portal: string) => `${prefix}.bucket:${portal}`,
   workers: `${prefix}.workers`,
+  /** Hash: `<host> <pid>` of a service -> what it serves, as members of what is expected. */
+  services: `${prefix}.services`,
   /** Id that pairs spool folders with this Redis. */
   spoolId: `${prefix}.spool-id`,
   /** Hash: state of the inbox watchers, by manifest. */

@@ -20,8 +20,8 @@ export interface KeptSchedule extends ScheduledTarget {
 /** Prefix of the scheduler ids that are ours, and of the jobs of triggers that wait. */
 const ours = 'schedule.';
 
-/** Makes the engine's schedulers equal to `wanted`: adds, changes, removes. Returns what was changed, one line each. */
-export const syncSchedules = async (queues: Queues, wanted: ScheduledTarget[]): Promise<string[]> => {
+/** Makes the engine's schedulers those of `wanted`, beside targets that are kept. Returns what was changed, one line each. */
+export const syncSchedules = async (queues: Queues, wanted: ScheduledTarget[], isKept = (_: string) => false) => {
   const changed: string[] = [];
   const known = new Map((await ourSchedulers(queues)).map((scheduler) => [scheduler.key, scheduler]));
   for (const { request, schedule } of wanted) {
@@ -39,6 +39,7 @@ export const syncSchedules = async (queues: Queues, wanted: ScheduledTarget[]): 
     changed.push(`${before ? 'changed' : 'added'} the schedule of ${targetName(request)}: ${pattern} (${tz})`);
   }
   for (const id of known.keys()) {
+    if (isKept(id.slice(ours.length))) continue;
     await queues.runs.removeJobScheduler(id);
     await forgetWaiting(queues, id);
     changed.push(`removed the schedule of ${id.slice(ours.length)}`);

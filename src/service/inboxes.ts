@@ -31,10 +31,7 @@ const inboxViewSchema = z.object({
 
 export type InboxViewOfService = z.infer<typeof inboxViewSchema>;
 
-interface Opened {
-  manifest: DropManifest;
-  inbox: Inbox;
-}
+type Opened = { manifest: DropManifest; inbox: Inbox };
 
 /** Opens and closes watched folders as manifests come and go. */
 export const inboxesOf = (runtime: Runtime) => {

@@ -1,7 +1,9 @@
 // The long-running service: workers, watched folders, schedules.
+import { hostname } from 'node:os';
 import { runRequest } from '../model/job.ts';
-import type { KnownTarget } from '../model/redis-keys.ts';
+import { type KnownTarget, targetOfName } from '../model/redis-keys.ts';
 import { firesBy } from '../model/schedule-times.ts';
+import { liveWorkers } from '../queue/heartbeat.ts';
 import { type ScheduledTarget, syncSchedules } from '../queue/schedules.ts';
 import { portalsOf, targetOf } from '../sources/manifest/load.ts';
 import { isDropManifest, type Manifest } from '../sources/manifest/schema.ts';
@@ -12,7 +14,8 @@ import type { Runtime } from './runtime.ts';
 
 /** `extra`: absolute paths or patterns of manifests beside those of the configuration. */
 export const serviceOf = (runtime: Runtime, extra: string[]) => {
-  const { queues, deadlines, config, log } = runtime;
+  const { redis, keys, queues, deadlines, config, log } = runtime;
+  const own = `${hostname()} ${process.pid}`;
   const patterns = [...new Set([...config.manifests, ...extra])];
   const inboxes = inboxesOf(runtime);
   let targets: KnownTarget[] = [];
@@ -29,11 +32,23 @@ export const serviceOf = (runtime: Runtime, extra: string[]) => {
     return first === undefined ? [] : [{ ...manifest, portal: first, portals }];
   };
 
+  /** What other live services promise; what those that have ended wrote of it is removed. */
+  const promisedByOthers = async (): Promise<Set<string>> => {
+    const workers = await liveWorkers(redis, keys, Date.now());
+    const live = new Set([...workers.values()].map(({ host, pid }) => `${host} ${pid}`));
+    const others = new Set<string>();
+    for (const [service, members] of Object.entries(await redis.hgetall(keys.services))) {
+      if (!live.has(service)) await redis.hdel(keys.services, service);
+      else if (service !== own) for (const member of members.split('\n')) others.add(member);
+    }
+    return others;
+  };
+
   /** Records what is expected from now on; live processes report what becomes overdue. */
-  const expectAll = async (manifests: Manifest[], schedules: ScheduledTarget[]): Promise<void> => {
+  const expectAll = async (manifests: Manifest[], schedules: ScheduledTarget[], others: Set<string>): Promise<void> => {
     const now = Date.now();
     const slackMs = config.watch.everyMs;
-    await deadlines.promise([
+    const promises = [
       ...schedules.map(({ request, schedule }) => ({
         member: expectedOf.schedule(request),
         form: JSON.stringify(schedule),
@@ -43,7 +58,9 @@ export const serviceOf = (runtime: Runtime, extra: string[]) => {
         .filter(isDropManifest)
         .map(({ name, drop }) => ({ member: expectedOf.inbox(name), form: drop.folder, at: now + slackMs })),
       ...skipped.map(({ path, why }) => ({ member: expectedOf.manifest(path), form: why, at: now })),
-    ]);
+    ];
+    await redis.hset(keys.services, own, promises.map(({ member }) => member).join('\n'));
+    await deadlines.promise(promises, others);
     const periods = manifests.flatMap((manifest) =>
       portalsOf(manifest).flatMap((portal) => expectationsOf({ manifest: manifest.name, portal }, manifest.expectMs)),
     );
@@ -57,8 +74,10 @@ export const serviceOf = (runtime: Runtime, extra: string[]) => {
     for (const { path, why } of skipped) log.error({ path }, `skipped: ${why}`);
     targets = known.flatMap((manifest) => portalsOf(manifest).map((portal) => targetOf({ ...manifest, portal })));
     const schedules = known.flatMap(schedulesOf);
-    for (const line of await syncSchedules(queues, schedules)) log.info({ action: 'schedule' }, line);
-    await expectAll(known, schedules);
+    const others = await promisedByOthers();
+    const isOfOthers = (target: string): boolean => others.has(expectedOf.schedule(targetOfName(target)));
+    for (const line of await syncSchedules(queues, schedules, isOfOthers)) log.info({ action: 'schedule' }, line);
+    await expectAll(known, schedules, others);
     return known;
   };
 

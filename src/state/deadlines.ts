@@ -135,10 +135,10 @@ export const deadlinesIn = (redis: Redis, keys: RedisKeys) => {
       }
     },
 
-    /** Replaces what the service promises: one of the same form keeps its deadline; those no longer named are forgotten. */
-    promise: async (promises: readonly (Deadline & { form: string })[]): Promise<void> => {
+    /** Replaces what the service promises: one of the same form keeps its deadline; those that nobody names are forgotten. */
+    promise: async (promises: readonly (Deadline & { form: string })[], ofOthers = new Set<string>()) => {
       const before = await redis.hgetall(keys.expected);
-      const named = new Set(promises.map(({ member }) => member));
+      const named = new Set([...ofOthers, ...promises.map(({ member }) => member)]);
       await forget(
         Object.keys(before).filter((member) => /^(?:inbox|manifest|schedule) /.test(member) && !named.has(member)),
       );

@@ -64,6 +64,26 @@ it('keeps a schedule over a restart, and takes one away whose manifest went whil
   expect(await third.end('SIGTERM')).toBe(0);
 });
 
+it('leaves the schedules of another live service alone, and takes away those of one that has ended', async () => {
+  const place = makePlace();
+  const write = (name: string): string =>
+    place.write(`${name}.yaml`, JSON.stringify({ name, portal: 'local', schedule: '15 3 1 1 *', datasets: [] }));
+  const first = await place.spawnService([write('first')]);
+  const second = await place.serve([write('second')]);
+  const redis = place.redis();
+  await second.said('added the schedule of second@local');
+  expect(await redis.zcard('sluice:runs:repeat')).toBe(2);
+  const expected = (await redis.hkeys('sluice.expected')).filter((member) => member.startsWith('schedule '));
+  expect(expected.sort()).toEqual(['schedule first@local', 'schedule second@local']);
+  expect(await second.end('SIGTERM')).toBe(0);
+  expect(await first.end('SIGTERM')).toBe(0);
+  const third = await place.serve([write('second')]);
+  await third.said('removed the schedule of first@local');
+  expect(await redis.zcard('sluice:runs:repeat')).toBe(1);
+  redis.disconnect();
+  expect(await third.end('SIGTERM')).toBe(0);
+});
+
 const list = async (place: Place): Promise<{ service: boolean; schedules: ScheduleRow[] }> =>
   JSON.parse((await place.run(['schedules', '--json'])).out);
 

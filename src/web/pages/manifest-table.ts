@@ -10,10 +10,7 @@ import { spanText } from '../../util/quantity.ts';
 import { type Act, noAct, runPath, runsPath } from './layout.ts';
 
 /** What the first page is asked to show; `word` of names, `show` one of {@link shownStates}. */
-interface Filter {
-  word: string;
-  show: string;
-}
+type Filter = { word: string; show: string };
 
 /** How many items of a target are in a state that is not as it should be, by word and tone. */
 const faultsOf = ({ counts }: TargetView) =>

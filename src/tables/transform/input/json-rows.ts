@@ -14,10 +14,7 @@ import {
 } from '../row.ts';
 import { type Bytes, decoded } from './bytes.ts';
 
-interface Item {
-  row: number;
-  text: string;
-}
+type Item = { row: number; text: string };
 
 /** Opens JSON, which is read twice; the columns are all keys of all objects, in the order of first appearance. */
 export const openJson = async (bytes: Bytes, format: 'array' | 'lines', limits: Limits): Promise<Table> => {
