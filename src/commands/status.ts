@@ -3,7 +3,7 @@ import { existsSync, statSync } from 'node:fs';
 import { relative, resolve } from 'node:path';
 import type { z } from 'zod';
 import { NotFoundError, oneLine, problemLine } from '../model/errors.ts';
-import { isWithin, manifestOfKey, resourceKey } from '../model/key.ts';
+import { isWithin, resourceKey } from '../model/key.ts';
 import { heldBy, isGuarded, isHeldBack, itemStateOf, type LedgerEntry, warningsOf } from '../model/ledger-entry.ts';
 import { type KnownTarget, targetName } from '../model/redis-keys.ts';
 import { statusSchema } from '../model/status.ts';
@@ -16,7 +16,7 @@ import { jobsOf, pausesOf } from '../service/overview.ts';
 import { isUnattended, waitsForWorker } from '../service/run-list.ts';
 import type { Runtime } from '../service/runtime.ts';
 import { stateFault } from '../service/state-watch.ts';
-import { changedFile, namedBy, neverPublished } from '../service/unpublished.ts';
+import { changedFile, namedBy, neverPublished, othersNamed } from '../service/unpublished.ts';
 import { inboxesFor, waitingFile } from '../service/waiting-file.ts';
 import { placeRule } from '../sources/drop/drop-target.ts';
 import { portalsOf } from '../sources/manifest/load.ts';
@@ -54,7 +54,7 @@ const viewOf = async (runtime: Runtime, what: string, path: string, { all = fals
   const found = await Promise.all(known.map(async (entry) => ({ ...entry, run: await openRun(runtime, entry) })));
   const { manifests } = await readManifests(runtime);
   const files = await newerFiles(runtime, what, path, found, manifests);
-  const others = await othersNamed(runtime, what, path, found, manifests);
+  const others = await othersNamed(runtime, namedBy(manifests, what, path), found);
   const waiting = [...files, ...others];
   const newer = waiting.map((each, at) =>
     `${each.what}${at < files.length ? ', a newer version' : ''}: ${each.why}`.split('\n'),
@@ -117,16 +117,6 @@ const newerFiles = async (runtime: Runtime, what: string, path: string, found: K
   const newer = async (item: KnownEntry) => (await waitingFile(inboxes, item)) ?? changedFile(runtime, item);
   const files = await Promise.all(items.values().map(newer));
   return files.filter((file) => file !== null);
-};
-
-/** What manifests name of it and no run has published. */
-const othersNamed = (runtime: Runtime, what: string, path: string, found: KnownEntry[], manifests: Manifest[]) => {
-  const known = new Set(found.flatMap(({ key }) => [key, manifestOfKey(key)]));
-  const missing = namedBy(manifests, what, path).flatMap(({ manifest, keys }) => {
-    const unknown = keys.filter((key) => !known.has(key));
-    return unknown.length > 0 ? [{ manifest, keys: unknown }] : [];
-  });
-  return Promise.all(missing.map(({ manifest, keys }) => neverPublished(runtime, manifest, keys)));
 };
 
 /** What keeps all work of these portals waiting; null for a portal that is not known. */

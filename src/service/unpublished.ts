@@ -1,6 +1,6 @@
 // What is asked for and not published: what manifests name and no run has published, and local files that have changed since.
 import { stat } from 'node:fs/promises';
-import { datasetKey, isWithin, resourceKey } from '../model/key.ts';
+import { datasetKey, isWithin, manifestOfKey, resourceKey } from '../model/key.ts';
 import type { KnownTarget } from '../model/redis-keys.ts';
 import { fingerprintFile } from '../sources/drop/fingerprint.ts';
 import { inSpool } from '../sources/drop/spool.ts';
@@ -29,6 +29,16 @@ export const neverPublished = async (runtime: Runtime, manifest: Manifest, keys:
   const rest = keys.length > 1 ? ` and ${keys.length - 1} more` : '';
   const why = `not live: no run has published ${keys[0]}${rest} of ${manifest.path}`;
   return { ...(await unpublished(runtime, targetOf(manifest), why)), what: `${what}` };
+};
+
+/** What manifests name beside what was `found`, and no run has published. */
+export const othersNamed = (runtime: Runtime, named: ReturnType<typeof namedBy>, found: readonly KnownEntry[]) => {
+  const known = new Set(found.flatMap(({ key }) => [key, manifestOfKey(key)]));
+  const missing = named.flatMap(({ manifest, keys }) => {
+    const unknown = keys.filter((key) => !known.has(key));
+    return unknown.length > 0 ? [{ manifest, keys: unknown }] : [];
+  });
+  return Promise.all(missing.map(({ manifest, keys }) => neverPublished(runtime, manifest, keys)));
 };
 
 /** A local file that is not what was last read of it; null while it is, and for other sources. */
