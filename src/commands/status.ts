@@ -20,7 +20,7 @@ import { changedFile, namedBy, neverPublished, othersNamed } from '../service/un
 import { inboxesFor, waitingFile } from '../service/waiting-file.ts';
 import { placeRule } from '../sources/drop/drop-target.ts';
 import { portalsOf } from '../sources/manifest/load.ts';
-import { isDropManifest, type Manifest } from '../sources/manifest/schema.ts';
+import { type DropManifest, isDropManifest, type Manifest } from '../sources/manifest/schema.ts';
 import { plural, tally } from '../util/plural.ts';
 import { durationWords } from '../util/quantity.ts';
 import { type CommandDeclarations, commonOptions } from './declaration.ts';
@@ -47,15 +47,16 @@ export const statusCommand = async (what: string | undefined, options: StatusOpt
 
 type View = Printed & { code: number };
 
+type Read = Awaited<ReturnType<typeof readManifests>>;
+
 /** One key or file; `path` is where the file would be. */
 const viewOf = async (runtime: Runtime, what: string, path: string, { all = false }: StatusOptions): Promise<View> => {
-  const known = await find(runtime, what, path);
-  if (known.length === 0) return explainUnknown(runtime, what, path);
+  const read = await readManifests(runtime);
+  const known = await find(runtime, what, path, read.manifests);
+  if (known.length === 0) return explainUnknown(runtime, what, path, read);
   const found = await Promise.all(known.map(async (entry) => ({ ...entry, run: await openRun(runtime, entry) })));
-  const { manifests } = await readManifests(runtime);
-  const files = await newerFiles(runtime, what, path, found, manifests);
-  const others = await othersNamed(runtime, namedBy(manifests, what, path), found);
-  const waiting = [...files, ...others];
+  const files = await newerFiles(runtime, what, path, found, read.manifests);
+  const waiting = [...files, ...(await othersNamed(runtime, namedBy(read.manifests, what, path), found))];
   const newer = waiting.map((each, at) =>
     `${each.what}${at < files.length ? ', a newer version' : ''}: ${each.why}`.split('\n'),
   );
@@ -137,8 +138,7 @@ const faultLines = (fault: Awaited<ReturnType<typeof stateFault>>): Lines =>
   fault && ['the state takes no more data: work waits', reasonLines(fault, '  ')];
 
 /** A key that is not published yet may be in a run or a manifest, and an unknown file in a watched folder. */
-const explainUnknown = async (runtime: Runtime, what: string, path: string): Promise<View> => {
-  const { manifests, faulty } = await readManifests(runtime);
+const explainUnknown = async (runtime: Runtime, what: string, path: string, { manifests, faulty }: Read) => {
   const [named] = namedBy(manifests, what, path);
   const dropped = async () => waitingFile(await inboxesFor(runtime, path, manifests), { what, path });
   const waiting: Waiting | null =
@@ -152,9 +152,8 @@ const explainUnknown = async (runtime: Runtime, what: string, path: string): Pro
     const missing = /^[./]|\.\w+$/.test(what) ? ', and there is no such file' : '';
     const none = isFile ? ', and no manifest names this file' : missing;
     const usual = `${await keysHint(runtime, what)}; a file is known while \`manifests:\` of the configuration names its manifest or inbox, or once it was published`;
-    throw new NotFoundError(`no key, file or title matches "${what}"${none}`, {
-      hint: [...causes, usual].join('; '),
-    });
+    const hint = [...causes, usual].join('; ');
+    throw new NotFoundError(`no key, file or title matches "${what}"${none}`, { hint });
   }
   const titled = waiting.title === undefined ? '' : ` ("${waiting.title}" on ${waiting.portal})`;
   const json = statusSchema.parse({ items: [], waiting: [waiting] });
@@ -176,13 +175,13 @@ const foundLines = (found: (KnownEntry & Shown)[], all: boolean): string[] =>
       );
 
 /** By key, a dataset with its resources; by the path of a file, or of a manifest; else by words of key, title or file name. */
-const find = async (runtime: Runtime, what: string, path: string): Promise<KnownEntry[]> => {
+const find = async (runtime: Runtime, what: string, path: string, manifests: Manifest[]): Promise<KnownEntry[]> => {
   const targets = await runtime.targets();
   const start = targets.find(({ manifestPath }) => manifestPath === path)?.manifest ?? what;
   const byKey = await entriesWhere(runtime, targets, ({ key }) => isWithin(key, start), { start });
   if (byKey.length > 0) return byKey;
   const names = new Set([path, what]);
-  const dropped = new Set((await takersOf(runtime, path)).map(({ key }) => key));
+  const dropped = new Set(manifests.filter(isDropManifest).flatMap((manifest) => keyInInbox(manifest, path)));
   const isOfPath = ({ sourcePath, identifier, reason }: LedgerEntry): boolean =>
     names.has(sourcePath ?? '') || names.has(reason?.file ?? '') || identifier === what;
   const words = wordsOf(what);
@@ -193,13 +192,11 @@ const find = async (runtime: Runtime, what: string, path: string): Promise<Known
   return first ? found.filter(first) : [];
 };
 
-/** The manifests that take a file from their inbox, each with the key that it gets. */
-const takersOf = async (runtime: Runtime, path: string): Promise<{ manifest: Manifest; key: string }[]> =>
-  (await readManifests(runtime)).manifests.filter(isDropManifest).flatMap((manifest) => {
-    const placed = placeRule(manifest.drop)(relative(manifest.drop.folder, path)); // `..` is left, wherever it leads
-    if (placed.kind !== 'file') return [];
-    return { manifest, key: resourceKey(manifest.name, placed.place.dataset, placed.place.resource) };
-  });
+/** The key that a file gets in the inbox of a manifest; none where it is not taken. */
+const keyInInbox = ({ name, drop }: DropManifest, path: string): string[] => {
+  const placed = placeRule(drop)(relative(drop.folder, path)); // `..` is left, wherever it leads
+  return placed.kind === 'file' ? [resourceKey(name, placed.place.dataset, placed.place.resource)] : [];
+};
 
 const isFine = ({ live, reason, run }: Shown): boolean => live || (reason === null && !run);
 
