@@ -319,6 +319,11 @@ describe('the names of the header in another order', () => {
 
 describe('what is no table, whatever divides its lines', () => {
   it.each([
+    ['+----+------+\n| id | name |\n+----+------+\n|  1 | Ulm  |\n+----+------+\n', 'drawn for people'],
+    ['┌────┬──────┐\n│ id │ name │\n├────┼──────┤\n│  1 │ Ulm  │\n└────┴──────┘\n', 'drawn for people'],
+    ['| id | name |\n|----|:-----|\n| 1 | Ulm |\n', 'markup of a wiki'],
+    ['{| class="wikitable"\n! id !! name\n|-\n| 1 || Ulm\n|}\n', 'markup of a wiki'],
+    ['|| id || name ||\n| 1 | Ulm |\n', 'markup of a wiki'],
     ['name, first & n \\\\ \\hline\nLee, Ann & 5 \\\\\n', 'LaTeX'],
     ['\\begin{tabular}{ll}\n\\hline\ntown & n \\\\\n', 'LaTeX'],
     ['# A tibble: 2 × 2\n  name      n\n  <chr> <dbl>\n1 Ann       5\n', 'R or Python'],

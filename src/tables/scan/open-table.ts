@@ -71,6 +71,8 @@ const beginnings: [RegExp, string][] = [
   [/^(?:-----BEGIN |(?:> .*\r?\n){2}|HTTP\/\d|--\S+\r?\nContent-)/, 'a message as it was sent'],
   [/^[\w+/]{76}\r?\n[\w+/]+=*\r?\n/, 'a message in Base64'],
   [/^(?:diff --git |@@ -|COPY .* FROM stdin;|\*+ 1\. row \*)/, 'what a program prints for another one'],
+  [/^(?:\+-[-+]+\+\s|\xe2\x94\x8c\xe2\x94\x80)/, 'a table that is drawn for people'],
+  [/^(?:\{\||\|\||\|.*\|\s*\n\|[-+|: ]+\|)/, 'a table in the markup of a wiki'],
   [/^(?:1: ?.*\n2: ?.*\n3:| +1\t.*\n +2\t|([\w./-]+\.\w{2,4}):.*\n\1:)/, 'lines with their numbers or files'],
   [/^(?:\[\d{4}-\d\d-\d\d[ T][\d:.,]+\S*\] |\w{3} [ \d]\d \d\d:\d\d:\d\d \S+ \S+: )/, 'a log'],
   [/^(?:# A tibble: |Rows: \d+\r?\nCol|'data\.frame':|shape: \(\d| .*\r?\n ?Min\. *:)/, 'what R or Python prints'],
