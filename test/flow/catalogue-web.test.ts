@@ -239,6 +239,7 @@ describe('a catalogue on the web', () => {
     ['gone', { identifier: '/gone', landingPage: '/gone/page' }, { '/gone': 410, '/gone/page': 404 }, null],
     ['left', { landingPage: '/left', distribution: { downloadURL: '/file' } }, { '/left': 404, '/file': 200 }, null],
     ['other', { landingPage: '/other' }, { '/any': 200, '/other': 200 }, null],
+    ['unnamed', { title: '???', landingPage: '/unnamed' }, { '/unnamed': 200 }, null],
     ['elsewhere', { landingPage: 'http://127.0.0.2:9/x' }, {}, null],
     ['home', { landingPage: '/' }, { '/': 200 }, null],
     ['unknown', {}, {}, null],
@@ -264,7 +265,7 @@ describe('a catalogue on the web', () => {
     server.on('/api/3/action/package_show', ({ url = '' }, response) =>
       response
         .writeHead(url.endsWith('=at-api') ? 200 : 404, { 'content-type': 'application/json' })
-        .end('{"success": true, "result": {"title": "Dropped\\u0020at-api"}}'),
+        .end('{"success": true, "result": {"title": "Dropped\\u0020\\u0041t-api"}}'),
     );
     serve('/dropped.json', JSON.stringify({ dataset: [kept] }), '"few"');
     const planned = (await place.run(['plan', manifest])).out;
@@ -278,7 +279,7 @@ describe('a catalogue on the web', () => {
       expect(line, id).toBeDefined();
       expect(planned).toContain(line);
     }
-    expect(report.counts.actions).toEqual({ deleted: 8 });
+    expect(report.counts.actions).toEqual({ deleted: 9 });
 
     for (const { path } of answers) server.on(path, (_, response) => response.writeHead(404).end());
     server.on('/api/3/action/package_show', (_, response) => response.writeHead(404).end());

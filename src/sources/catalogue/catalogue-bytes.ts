@@ -73,13 +73,14 @@ export const webCatalogue = (root: string, { fetcher, cacheDir, signal, log, ref
       return { bytes: fileBytes(file.path, from, signal), url: file.finalUrl, paging };
     },
     offered: async (title: string, names: string[]): Promise<string | null> => {
+      const wanted = lettersOf(title);
       for (const { url, isOwn } of addressesAt(root, names)) {
         const how = { known: null, signal, log, accept: isOwn ? 'text/html, */*;q=0.5' : 'application/json' };
         const page = await fetcher.probe(url.href, how, pageBytes).catch(sluiceError);
         if (page instanceof SourceUnreachableError && isOwn)
           return `whether its server has it is not known: ${page.message}`;
-        if (!(page instanceof Error) && lettersOf(page).includes(lettersOf(title)))
-          return `${shown(url)} still shows it`;
+        const isShown = wanted !== '' && !(page instanceof Error) && lettersOf(page).includes(wanted);
+        if (isShown) return `${shown(url)} still shows it`;
       }
       return null;
     },
@@ -93,9 +94,9 @@ const pageBytes = 1 << 20;
 /** What a text, its HTML and its JSON have in common. */
 const lettersOf = (text: string): string =>
   text
+    .replaceAll(/\\u([0-9a-f]{4})/gi, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
     .normalize()
     .toLowerCase()
-    .replaceAll(/\\u([0-9a-f]{4})/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
     .replaceAll(/<[^>]*>|&#?\w+;|[^\p{L}\p{N}]+/gu, '');
 
 /** Addresses of one dataset at the server of `root`: those among its names, and for others that of the API which some servers have. */
