@@ -1,4 +1,4 @@
-// The guard of a table: compares a new version with the live ones and lists changes beyond the limits; and what a decision on a held or late one does. Pure.
+// The guard of a table: what of a new version is beyond its limits, and what a decision on a held or late one does. Pure.
 import { portalColumnName } from '../../dataset-api/names.ts';
 import { HeldError, reasonOf } from '../../model/errors.ts';
 import type { RunData } from '../../model/job.ts';

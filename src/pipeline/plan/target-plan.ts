@@ -74,7 +74,8 @@ export const openTargetPlan = async (options: TargetPlanOptions) => {
   };
   const found: Missing = options.isLimited ? nothingMissing : await missingOf(options, index);
   // What the guard holds may be very much: it is asked about once somebody has released it.
-  const missing = options.isReleased || heldBy(found) === null ? await withoutOffered(options, found) : found;
+  const isAsked = found.removals.length > 0 && (options.isReleased || heldBy(found) === null);
+  const missing = isAsked ? await withoutOffered(options, found) : found;
   const owners = ownersOf(index.values());
   /** By their former and their new key. */
   const renames = new Map<string, Rename>();
