@@ -20,11 +20,7 @@ import type { Traits } from './settings.ts';
 /** Rows of a datastore table, and its columns but the key that the portal adds; none where it does not report them. */
 export type PortalTable = { rows: number; columns: string[] };
 
-/** How a portal shall read a table file (spec 2.7, `configurable_properties`). */
-type TableDialectSettings = { delimiter: string; quote: string; escape?: string; trailing_delimiter: boolean };
-
-const maxRowBytes = 16 * 1024 * 1024;
-const [rowsAtOnce, tablesAtOnce] = [1000, 20];
+const [maxRowBytes, rowsAtOnce, tablesAtOnce] = [16 * 1024 * 1024, 1000, 20];
 
 /** Tries of an unclear search, and the pause between (ms): each locks all datastores, so some fail side by side. */
 const [mostSearches, searchPauseMs] = [3, 200];
@@ -58,19 +54,20 @@ export const datastoreOf = (caller: Caller, traits: Traits, importMs: number) =>
   };
   const remove = (nid: string, signal: AbortSignal): Promise<void> =>
     command({ action: 'delete datastore', method: 'DELETE', path: paths.datastore(nid) }, signal);
-  /** Sets how the file of a resource is read by its next import. @throws PortalRefusedError where that is not offered. */
-  const configure = async (nid: string, dialect: TableDialectSettings, signal: AbortSignal): Promise<void> => {
-    const body = JSON.stringify({ manager: '', configuration: dialect });
+  /** Sets how the next import reads the file (spec 2.7, `configurable_properties`). @throws PortalRefusedError where that is not offered. */
+  const configure = async (nid: string, dialect: { delimiter: string; escape?: string }, signal: AbortSignal) => {
+    const configuration = { ...dialect, quote: '"', trailing_delimiter: false };
+    const body = JSON.stringify({ manager: '', configuration });
     const call = { action: 'configure datastore', method: 'PUT', path: paths.datastore(nid), body } as const;
     await caller.order(call, 'null', signal);
   };
   /** False where the portal is known not to count rows: then `table` is undefined, and only states tell of imports. */
-  const counts = (): boolean => traits.get('counts') !== 'none';
+  const counts = (): boolean => traits.last('counts') !== 'none';
   /** One table; undefined where the portal does not count rows, null where there is no table. */
   const table = async (uuid: string, signal: AbortSignal): Promise<PortalTable | null | undefined> => {
     const value = (await repeated([uuid], (open) => search(open, signal), signal)).get(uuid);
     const table = tableOf(uuid, value);
-    if (table !== undefined || value === null) return table;
+    if (table !== undefined || traits.get('counts') === 'none') return table;
     // Pages of another site, from the first to the last try: there is no search. One that has counted owes its answer.
     if (value !== undefined || traits.get('counts') !== undefined) throw unusable(uuid, value);
     traits.learn({ counts: 'none' });
@@ -81,7 +78,8 @@ export const datastoreOf = (caller: Caller, traits: Traits, importMs: number) =>
     const { name, redact } = caller.session.portal;
     const request = { method: 'GET', path: paths.datastoreSearch, mayHaveHappened: false };
     const isFailed = isObject(value) && 'error' in value;
-    const words = redact(JSON.stringify(isFailed ? value.error : (value ?? 'no JSON'))).slice(0, 300);
+    const shown = value === null ? 'the search is refused, or gone' : (value ?? 'no JSON');
+    const words = redact(JSON.stringify(isFailed ? value.error : shown)).slice(0, 300);
     const message = `portal ${name}: the rows of ${uuid} cannot be counted: ${words}`;
     if (isFailed) return new PortalBusyError(message, request, { hint: 'nothing to do: it is retried' });
     return new PortalReplyError(message, request, { hint: hintFor('odd-answer') });

@@ -87,14 +87,28 @@ export type Dialect = NonNullable<PortalTraits['dialect']>;
 
 export type Traits = ReturnType<typeof traitsOf>;
 
-/** What is known of a portal; `learnt` is called with all of it after each change. */
+/** Parts of the API that a portal may get, or was without for a moment only. */
+const absent: PortalTraits = { datastore: false, counts: 'none', suggestions: false };
+const absentMs = 300_000;
+
+/**
+ * What is known of a portal; `learnt` is called with all of it after each change. A part of the API that it has offered it owes;
+ * one that it was without is looked for again, after five minutes and in each process.
+ */
 export const traitsOf = (remembered: PortalTraits, learnt: (traits: PortalTraits) => void) => {
   let known = remembered;
+  const absentUntil = new Map<keyof PortalTraits, number>();
   return {
-    get: <K extends keyof PortalTraits>(name: K): PortalTraits[K] => known[name],
+    /** Undefined where the portal has to be asked. */
+    get: <K extends keyof PortalTraits>(name: K): PortalTraits[K] | undefined =>
+      known[name] === absent[name] && performance.now() >= (absentUntil.get(name) ?? 0) ? undefined : known[name],
+
+    /** What was learned last, however long ago. */
+    last: <K extends keyof PortalTraits>(name: K): PortalTraits[K] => known[name],
 
     learn: (changes: PortalTraits): void => {
       const entries = Object.entries(changes) as [keyof PortalTraits, unknown][];
+      for (const [name] of entries) absentUntil.set(name, performance.now() + absentMs);
       if (entries.every(([name, value]) => JSON.stringify(known[name]) === JSON.stringify(value))) return;
       known = { ...known, ...changes };
       learnt(known);

@@ -76,6 +76,25 @@ describe('an account without manage datastore', () => {
   });
 });
 
+describe('a portal that gets datastores by an upgrade', () => {
+  it('is given what it was without, by the next version of a file and by what `verify` finds', async () => {
+    const first = await startTestPortal({ profile: 'dkan-7.14' });
+    const gateway = await openGateway(first.url);
+    const place = placeAt(gateway.url);
+    const before = await place.publish(write(place, 'old', { t: 'a,b\n1,2\n', u: 'a,b\n3,4\n' }));
+    expect([before.code, itemOf(before.report, 'old/d/t').rows]).toEqual([0, null]);
+    await first.server.close();
+    const second = await startTestPortal({ profile: 'dkan-7.18', dataDir: first.server.dataDir });
+    gateway.target = second.url;
+    const manifest = write(place, 'old', { t: 'a,b\n1,2\n3,4\n', u: 'a,b\n3,4\n' });
+    const changed = await place.publish(manifest);
+    expect(changed.code, JSON.stringify(changed.report.items)).toBe(0);
+    expect(itemOf(changed.report, 'old/d/t')).toMatchObject({ live: true, rows: 2 });
+    expect((await place.run(['verify', manifest])).code).toBe(3);
+    expect(itemOf((await place.publish(manifest)).report, 'old/d/u')).toMatchObject({ live: true, rows: 1 });
+  });
+});
+
 describe('a table that the importer of the portal does not take', () => {
   let place: Place;
   let gateway: Gateway;

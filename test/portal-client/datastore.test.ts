@@ -1,6 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { ImportFailedError } from '../../src/model/errors.ts';
 import { numbersOf } from '../../src/portal-client/datastore.ts';
+import type { PortalTraits } from '../../src/portal-client/settings.ts';
 import { calm, failureFrom, openForTest } from './support/open.ts';
 import { type Answer, page, refusal, unknownRoute } from './support/scripted-server.ts';
 import { startSmallPortal } from './support/small-portal.ts';
@@ -48,6 +49,25 @@ describe('a datastore status', () => {
       false,
     ]);
     expect(server.requests('GET', route)).toHaveLength(2);
+  });
+
+  it.each([false, true])('is asked for again by another process where there was none (known: %s)', async (isKnown) => {
+    let isThere = false;
+    const server = await startSmallPortal({
+      intercept: ({ path }) =>
+        path.startsWith(route) && !isThere ? unknownRoute('Could not find resource datastore.') : undefined,
+    });
+    onTestFinished(() => server.close());
+    server.nodes.set('5', { nid: '5' });
+    const learnt: PortalTraits[] = isKnown ? [{ datastore: true }] : [];
+    const open = () =>
+      openForTest(server.url, {}, { traits: learnt.at(-1) ?? {}, onTraits: (all) => learnt.push(all) });
+    // What a portal has offered it owes.
+    const without = open().datastore.status('5', calm);
+    if (isKnown) expect(await failureFrom(without)).toMatchObject({ code: 'portal-refused' });
+    else expect(await without).toBeNull();
+    isThere = true;
+    expect(await open().datastore.status('5', calm)).toEqual({ storage: 1, data_import: 6 });
   });
 
   it.each([
@@ -130,6 +150,8 @@ describe('the size of a table', () => {
 
   it.each([
     ['another page', page(200, 'Log in')],
+    ['a refusal', refusal(403, 'Access denied for user creator')],
+    ['no such page', page(404, 'Page not found')],
     ['no JSON', text('{"result":{"total":1')],
     ['false', text('false')],
     ['null', text('null')],

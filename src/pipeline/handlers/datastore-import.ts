@@ -277,7 +277,7 @@ const sendDialect = async (state: ResourceState, status: DatastoreNumbers | unde
   const { item, portal } = state.target;
   const delimiter = state.table?.delimiter ?? ',';
   const readsRfc = status && (isOfAttach(status) || (status.storage === 0 && status.data_import === 7));
-  const dialect = { delimiter, quote: '"', trailing_delimiter: false, ...(readsRfc ? {} : { escape: '\\' }) };
+  const dialect = { delimiter, ...(readsRfc ? {} : { escape: '\\' }) };
   await item.note(`telling the portal that columns are separated by ${JSON.stringify(delimiter)}`);
   await portal.datastore.configure(state.entry.nid ?? '', dialect, signal);
 };
