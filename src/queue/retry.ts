@@ -2,11 +2,8 @@
 import { CatalogueFaultError, PoisonJobError, PortalError, SourceUnreachableError } from '../model/errors.ts';
 import type { Trace } from '../model/job.ts';
 
-/** Kills in one step after which it is given up. */
-const poisonKills = 5;
-
-/** Losses likewise: a machine under load loses locks of jobs that are not to blame. */
-const poisonLosses = 50;
+/** Kills in one step, and losses of its lock, after which it is given up: a machine under load loses locks of sound jobs. */
+const [poisonKills, poisonLosses] = [5, 50];
 
 /** Kills, in whatever steps, after which a job is resumed alone. */
 const suspectKills = 2;

@@ -5,11 +5,8 @@ import { join } from 'node:path';
 import type { DatasetWish } from '../model/wish.ts';
 import { makeFolder } from '../util/files.ts';
 
-/** A page is closed when it has as many datasets, or datasets and resources. */
-const pageDatasets = 200;
-const pageItems = 2000;
-
-const itemsInMemory = 5_000;
+/** A page is closed when it has as many datasets, or datasets and resources; up to so many of all pages stay in memory. */
+const [pageDatasets, pageItems, itemsInMemory] = [200, 2000, 5000];
 
 type Spilled = { position: number; length: number };
 

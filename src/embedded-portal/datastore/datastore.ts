@@ -43,8 +43,7 @@ interface RunningImport {
   cancel: () => void;
 }
 
-const longestWaitMs = 30_000;
-const usualPickUpMs = 30_000;
+const [longestWaitMs, usualPickUpMs] = [30_000, 30_000];
 const longestSearchMs = 30_000;
 
 const threads = { of: import.meta.url, threads: 2 };

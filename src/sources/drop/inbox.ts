@@ -37,8 +37,7 @@ interface InboxOptions {
   log: Log;
 }
 
-const eventMs = 25;
-const afterFailureMs = 5000;
+const [eventMs, afterFailureMs] = [25, 5000];
 
 /** Unix ms that never runs backwards while the process lives. */
 const now = (): number => Math.round(performance.timeOrigin + performance.now());

@@ -18,8 +18,7 @@ const gzipName = /\.(gz|tgz)$/i;
 export const acceptEncoding = (name: string | null): string => (gzipName.test(name ?? '') ? 'identity' : 'gzip, br');
 
 /** Largest ratio of decoded to sent bytes, once a good deal was decoded: tables of one value reach 250 at most. */
-const maxRatio = 300;
-const ratioFromBytes = 64 * 1024 * 1024;
+const [maxRatio, ratioFromBytes] = [300, 64 * 1024 * 1024];
 
 type Decoder = (source: AsyncIterable<Uint8Array>) => AsyncIterable<Uint8Array>;
 

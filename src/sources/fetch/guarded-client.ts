@@ -190,8 +190,7 @@ export const release = (body: Answer['body']): void => {
   void body.dump({ limit: 64 * 1024 }).catch(() => undefined);
 };
 
-const connectionsPerHost = 6;
-const deadMs = 10_000;
+const [connectionsPerHost, deadMs] = [6, 10_000];
 
 const redirects = new Set([301, 302, 303, 307, 308]);
 

@@ -50,10 +50,8 @@ const [empty, integer, text] = [kindNumber('empty'), kindNumber('integer'), kind
 const [leadingZero, decimalPoint] = [kindNumber('leading zero'), kindNumber('decimal point')];
 const [isoDate, boolean] = [kindNumber('date 2026-01-31'), kindNumber('boolean')];
 
-/** Longest integer that counts as a number; longer runs of digits are identifiers. */
-const longestInteger = 18;
-
-const longestValue = 35;
+/** Longest integer that counts as a number (longer runs of digits are identifiers), and longest value that is no text. */
+const [longestInteger, longestValue] = [18, 35];
 
 const never = has.control | has.nul | has.tab | has.lineBreak | has.escapes | quoteFaults;
 const [zero, point, minus] = [0x30, 0x2e, 0x2d];
