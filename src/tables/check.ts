@@ -86,8 +86,7 @@ export const fixTable = async (
   const unfixable = firstFault(inspection.findings.filter(({ mend }) => mend === null));
   if (unfixable !== null) throw unfixable;
   const { rowBytes = defaultRowBytes, separator = portalDelimiter(inspection.delimiter), encoding, skipRows } = options;
-  const task = { path, target, rowBytes, separator, inspection, encoding, skipRows };
-  return fixInThread(task, options.signal);
+  return fixInThread({ path, target, rowBytes, separator, inspection, encoding, skipRows }, options.signal);
 };
 
 const fixInThread = inThreads<FixTask, FixReport>({

@@ -783,6 +783,14 @@ export const faultFixtures: FaultFixture[] = [
     column: 2,
   },
   {
+    title: 'objects of a program instead of their values',
+    content: 'id,owner\n1,Ulm\n2,[object Object]\n',
+    kind: 'program-value',
+    verdict: 'faulty',
+    line: 3,
+    column: 2,
+  },
+  {
     title: 'a backslash before a quote',
     content: 'id,name\n1,"say \\""hi\\"""\n2,b\n',
     kind: 'importer-escape',

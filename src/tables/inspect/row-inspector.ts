@@ -3,19 +3,29 @@ import { has, quoteFaults } from '../scan/byte-class.ts';
 import type { CellScanner } from '../scan/cell-scanner.ts';
 import { oversizeOf, quoteFaultOf } from '../scan/faults.ts';
 import { kindNumber, kindOf } from '../scan/value-kind.ts';
-import { columnKinds } from './columns.ts';
-import { type Findings, foundAt, foundIn, foundRow } from './finding.ts';
+import { type ColumnFacts, columnKinds } from './columns.ts';
+import { type Findings, type FoundAt, foundAt, foundIn, foundRow, mostPlaces } from './finding.ts';
 import { mostColumns } from './header.ts';
-import { isNoteStart, paddedNotes, raggedRows, secondHeaders } from './stray-rows.ts';
+import { fewestValues, isNoteStart, paddedNotes, raggedRows, secondHeaders } from './stray-rows.ts';
 import { swallowedRows } from './swallowed-rows.ts';
 
 const empty = kindNumber('empty');
 const text = kindNumber('text');
-const [equals, sharp, space] = [0x3d, 0x23, 0x20];
+const [sharp, space] = [0x23, 0x20];
+
+/** What begins a text that is looked at (1), ends one (2), or does so (4, 8) where it has both, by bytes. */
+const ends = [' =#[', " ]}>'", 'ACDGHINOSTUbdnp%', ')"'].map((signs) => Buffer.from(signs));
+const oddEnds = Uint8Array.from({ length: 256 }, (_, byte) =>
+  ends.reduce((sum, signs, at) => sum + (signs.includes(byte) ? 2 ** at : 0), 0),
+);
 
 const badMarks = quoteFaults | has.nul | has.control;
 
-const sheetErrors = /^#(?:REF!|NAME\?|VALUE!|DIV\/0!|N\/A|NUM!|NULL!)$/;
+const sheetErrors = /^#(?:REF!|NAME\?|VALUE!|DIV\/0!|N\/A|NUM!|NULL!|SPILL!|CALC!|FIELD!|BLOCKED!|CONNECT!)$/;
+
+/** Objects, bytes and literals as JavaScript, Python, Java, .NET, Perl, Ruby and databases name them, and places of templates. */
+const programValue =
+  /^(?:\[object \w+\]|<[^<>]* at 0x[\da-f]+>|<class '.*'>|#<[A-Z].*>|\[(?:L[\w.$]+;|[BCDFIJSZ])@[\da-f]+|[a-z]\w*(?:\.[\w$]+)+@[\da-f]{5,8}|System\.(?:\w+\[\]|Collections\..*)|(?:[\w:]+=)?[A-Z]{4,}\(0x[\da-f]+\)|b(['"]).*\1|(?:Decimal|Timestamp|Timedelta|UUID|ObjectId|ISODate|Number\w+|Optional)\(["'].*\)|(?:datetime\.(?:date|time)|(?:np|numpy)\.(?:float|u?int|str_|bool|datetime64)|pd\.Time)\w*\(.*\)|OrderedDict\(.*\)|\[BLOB\b.*\]|<Binary data>|%!\w?\(.*\)|\{\{.*\}\}|\$\{.*\}|<%.*%>|#{5,})$/;
 const totals = /^(?:grand )?(?:total|sum|subtotal|summe|gesamt)\b/i;
 
 interface RowSettings {
@@ -43,6 +53,8 @@ export const rowInspector = (scanner: CellScanner, findings: Findings, settings:
   let lastRow = -1;
   /** Columns that have their first text in the row at hand. */
   let firstTexts: number[] = [];
+  /** Rows that begin with `#`, where the header does not. */
+  const comments: FoundAt[] = [];
   const numbers = Buffer.from(Array.from({ length: Math.min(width, mostColumns) }, (_, at) => at + 1).join(delimiter));
 
   /** True when a blank line is above a row, or one of delimiters only. */
@@ -81,15 +93,12 @@ export const rowInspector = (scanner: CellScanner, findings: Findings, settings:
     last.total = totals.test(last.begin);
   };
 
-  /** A text that begins or ends in a way that is remarked. */
+  /** A text that begins or ends in a way that is remarked, or the first one of its column. */
   const oddText = (row: number, cell: number): void => {
     const [start, end] = [scanner.starts[cell] ?? 0, scanner.ends[cell] ?? 0];
-    const first = scanner.bytes[start];
-    if (first === sharp && !sheetErrors.test(scanner.bytes.toString('latin1', start, Math.min(end, start + 10))))
-      return;
-    if (first === equals && end - start < 2) return;
-    const kind = first === sharp ? 'sheet-error' : first === equals ? 'formula' : 'spaces';
-    findings.add(kind, () => foundIn(scanner, row, [cell, start]));
+    const isPadded = scanner.bytes[start] === space || scanner.bytes[end - 1] === space;
+    const kind = isPadded ? 'spaces' : kindOfOdd(scanner.bytes.toString('latin1', start, end));
+    if (kind !== null) findings.add(kind, () => foundIn(scanner, row, [cell, start]));
   };
 
   const count = (row: number): { filled: number; marks: number } => {
@@ -107,8 +116,9 @@ export const rowInspector = (scanner: CellScanner, findings: Findings, settings:
       if (kind !== empty) filled += 1;
       if (kind !== text) continue;
       texts += 1;
-      if (kinds.isFirst(column, text)) firstTexts.push(column);
-      if (isWhole && isOdd(bytes[start], bytes[stop - 1])) oddText(row, cell);
+      const isFirst = kinds.isFirst(column, text);
+      if (isFirst) firstTexts.push(column);
+      if (isWhole && (isFirst || isOdd(bytes[start], bytes[stop - 1]))) oddText(row, cell);
     }
     noteNames(row, texts, filled);
     return { filled, marks: all };
@@ -185,6 +195,15 @@ export const rowInspector = (scanner: CellScanner, findings: Findings, settings:
     remember(row, width);
   };
 
+  /** Rows whose first cell is a text in a column of values: comments, or a last row that holds nothing else. */
+  const reportFirst = ({ texts, values, kinds: found }: ColumnFacts): void => {
+    if (texts === 0 || values < fewestValues) return;
+    const isLast = texts === 1 && found.some(({ kind, line }) => kind === 'text' && line === last.line);
+    if (comments.length === Math.min(texts, mostPlaces))
+      for (const at of comments) findings.add('footer', at, { looks: 'comment' });
+    else if (isLast && width > 1 && last.filled === 1) findings.add('footer', last, { looks: 'maybe' });
+  };
+
   /** True when a row begins with these bytes, or is they. */
   const isAt = (bytes: Buffer, row: number, end: number): boolean =>
     bytes.equals(scanner.bytes.subarray(scanner.startOf(row), end));
@@ -201,6 +220,8 @@ export const rowInspector = (scanner: CellScanner, findings: Findings, settings:
       for (let row = from; row < scanner.rows; row++) {
         const start = scanner.startOf(row);
         const first = scanner.bytes[start];
+        if (first === sharp && comments.length < mostPlaces && header[0] !== sharp && kindOfOdd(beginOf(row)) === null)
+          comments.push(foundRow(scanner, row));
         if (joints.some((mark) => first === mark[0] && isAt(mark, row, start + mark.length)))
           findings.add('joined-files', () => foundRow(scanner, row));
         if (scanner.width(row) !== width) odd(row);
@@ -220,9 +241,12 @@ export const rowInspector = (scanner: CellScanner, findings: Findings, settings:
      */
     end: (isGiven: boolean): number | null => {
       const behind = ragged.end(rows);
+      const named = findings.of('program-value');
+      if (isGiven && named) named.code = null;
       if (isGiven) return behind;
-      padded.reportNumbers(findings, last.filled === 1 ? kinds.facts(0).empty : 0, { line: last.line });
+      padded.reportNumbers(findings, last.filled === 1 && last.begin === '' ? last : null, kinds.facts(0));
       names.report(findings, (column) => kinds.facts(column));
+      reportFirst(kinds.facts(0));
       swallowed.report(findings, rows);
       return padded.report(findings) ?? behind;
     },
@@ -232,8 +256,16 @@ export const rowInspector = (scanner: CellScanner, findings: Findings, settings:
 /** The byte order mark of another file, and the mark of a conflict that Git leaves. */
 const joints = [Buffer.from('\ufeff'), Buffer.from('<<<<<<< ')];
 
-const isOdd = (first: number | undefined, last: number | undefined): boolean =>
-  first === space || last === space || first === equals || first === sharp;
+const isOdd = (first = 0, last = 0): boolean => {
+  const both = ((oddEnds[first] ?? 0) & 5) + ((oddEnds[last] ?? 0) & 10);
+  return (both & 3) > 0 || both === 12;
+};
+
+const kindOfOdd = (text: string) => {
+  if (programValue.test(text)) return 'program-value';
+  if (sheetErrors.test(text)) return 'sheet-error';
+  return text.startsWith('=') && text.length > 1 ? 'formula' : null;
+};
 
 const isControl = (byte: number): boolean =>
   (byte < space && byte !== 9 && byte !== 10 && byte !== 13 && byte !== 0) || byte === 0x7f;

@@ -92,8 +92,8 @@ export const paddedNotes = (scanner: CellScanner, isBelowBlank: (row: number) =>
   /** True when the table has such rows among the others. */
   let isUsual = false;
   const pages: FoundAt[] = [];
-  /** The number that the last rows hold behind an empty cell, and nothing else. */
-  let fill = { value: '', count: 0 };
+  /** The number that the last rows hold behind an empty cell, and nothing else; `isLone`: the row above holds more. */
+  let fill = { value: '', count: 0, isLone: false };
   const noteNumber = (row: number, above: string): void => {
     const [start, end] = [scanner.startOf(row), scanner.outerEnd(scanner.firstCell(row + 1) - 1)];
     const text = scanner.bytes.toString('utf8', start, Math.min(end, start + 200));
@@ -101,7 +101,7 @@ export const paddedNotes = (scanner: CellScanner, isBelowBlank: (row: number) =>
     const isPage = pageNumber.test(value) && !pageNumber.test(above);
     if (isPage && pages.length < mostNotes) pages.push(foundRow(scanner, row));
     if (/^-?[\d.]+$/.test(value) && scanner.isEmpty(scanner.firstCell(row)))
-      fill = { value, count: value === fill.value ? fill.count + 1 : 1 };
+      fill = { value, count: value === fill.value ? fill.count + 1 : 1, isLone: tail.count === 0 };
   };
   return {
     /** `above`: how the row above begins; in a table of messages, the last row is one of them. */
@@ -128,10 +128,13 @@ export const paddedNotes = (scanner: CellScanner, isBelowBlank: (row: number) =>
       if (tail.count > 0) isUsual = true;
       tail = nothing();
     },
-    /** `unbegun`: how many rows begin with an empty cell, the `last` one too. */
-    reportNumbers: (findings: Findings, unbegun: number, last: FoundAt): void => {
+    /** `last`: the last row, where it is of numbers behind an empty cell; `first`: the first column. */
+    reportNumbers: (findings: Findings, last: FoundAt | null, { empty: unbegun, texts, values }: ColumnFacts): void => {
       for (const at of pages) findings.add('footer', at, { looks: 'page' });
-      if (fill.count > 2 && fill.count === unbegun) findings.add('footer', last, { looks: 'filled' });
+      if (last === null || fill.count !== unbegun) return;
+      if (fill.count > 2) findings.add('footer', last, { looks: 'filled' });
+      else if (fill.isLone && !isUsual && texts + values >= fewestValues)
+        findings.add('footer', last, { looks: 'maybe' });
     },
     /** Returns the line of the first note where they are notes for certain. */
     report: (findings: Findings): number | null => {
@@ -294,4 +297,5 @@ export const secondHeaders = (scanner: CellScanner, header: Buffer, delimiter: s
 };
 
 /** One file holds at most so many tables; a column has at least so many values for a text amid them to be a name. */
-const [mostTables, fewestValues] = [4, 3];
+const mostTables = 4;
+export const fewestValues = 3;

@@ -101,8 +101,7 @@ const character = (lines: string[]): Division | null => {
 
 /** Columns that runs of blanks divide, or that begin at the same place in every line. */
 const fixedWidth = (lines: string[]): Division | null => {
-  const wide = lines.filter((line) => /\S {2,}\S/.test(line)).length;
-  if (wide < lines.length * 0.6) return null;
+  if (lines.filter((line) => /\S {2,}\S/.test(line)).length < lines.length * 0.6) return null;
   const places = [...Array(Math.max(...lines.map((line) => line.length))).keys()];
   const isDivided = places.some(
     (at) =>
@@ -133,7 +132,7 @@ const lineEnds: [string, string][] = [
 export const foreignLineEnds = (line: string): string | null =>
   lineEnds.find(([, end]) => line.split(end).length > 2)?.[0] ?? null;
 
-/** True for a text such as an error message instead of names: a sentence, or one cell of several words. */
+/** True for a text such as an error message instead of names: a sentence, or one cell of several words, or longer than a name. */
 export const isSentence = (cells: string[]): boolean =>
   cells.some((cell) => cell.trim().split(/\s+/).length > 3 || /\w[.!?]\s*$|[a-z]{3}: \w/i.test(cell)) ||
-  (cells.length === 1 && /\S\s+\S/.test(cells[0] ?? ''));
+  (cells.length === 1 && /\S\s+\S|.{65}/.test(cells[0] ?? ''));

@@ -404,7 +404,7 @@ export const faultKinds = {
     hint: `remove it; ${asRow}`,
     safeFix: 'repeated headers are left out',
   }),
-  footer: kind<{ looks: 'behind' | 'below' | 'maybe' | 'cut' | 'page' | 'filled' }>({
+  footer: kind<{ looks: 'behind' | 'below' | 'maybe' | 'cut' | 'page' | 'filled' | 'comment' }>({
     code: 'table-ragged',
     message: ({ looks }) =>
       ({
@@ -413,11 +413,13 @@ export const faultKinds = {
         maybe: 'the last row has only one cell: it may be a note below the table, or a row without values',
         page: 'the row numbers a page, and is no record',
         filled: 'the last rows hold one number and nothing else: a formula seems to be filled down too far',
+        comment: 'the row begins with # among rows of values: it seems to be a comment, or to be commented out',
         cut: 'the last row looks like a note that contains delimiters, or stands between them',
       })[looks],
     hint: ({ looks }) => {
       if (looks === 'maybe') return `remove it if it is a note; ${asRow}`;
-      if (looks === 'page' || looks === 'filled') return `remove it, and the others like it; ${asRow}`;
+      if (looks === 'page' || looks === 'filled' || looks === 'comment')
+        return `remove it, and the others like it; ${asRow}`;
       const way = looks === 'cut' ? 'quote its cells' : 'publish it as description of the resource';
       return `remove it, or ${way}; if it is an error message, export the table again; ${asRow}`;
     },
@@ -459,6 +461,11 @@ export const faultKinds = {
   spaces: kind({ message: 'spaces surround the value; they are part of it' }),
   formula: kind({ message: 'spreadsheets would run this cell as a formula' }),
   'sheet-error': kind({ message: 'the cell holds an error of a spreadsheet instead of a value' }),
+  'program-value': kind({
+    code: encoding,
+    message: 'the cell holds what a program calls a value, or its place in a template, instead of the value itself',
+    hint: 'export the values themselves, as text; if these are the values, set `skipRows` in the manifest',
+  }),
   'importer-escape': kind({
     message: `a backslash stands before a quote or at the end of a cell: ${importer} takes what follows it for text and misreads the row`,
     hint: 'remove the backslash or write two, or publish with `import: never`',

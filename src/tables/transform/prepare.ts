@@ -66,8 +66,7 @@ export const prepareTable = async (options: PrepareOptions): Promise<Prepared> =
   }
   const kept = await keepRejects(rejected, rejects);
   if ('error' in answer && kept !== null) answer.error.hint += `; the bad rows are in ${kept}`;
-  const isMade = 'value' in answer && answer.value.kind === 'table';
-  if (!isMade) await sweepAttempts(folder, attempt);
+  if ('error' in answer || answer.value.kind !== 'table') await sweepAttempts(folder, attempt);
   const made = answered(answer);
   return made.kind === 'table' ? { ...made, path: into, rejects: kept } : made;
 };

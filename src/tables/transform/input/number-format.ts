@@ -159,8 +159,7 @@ const dateOfSerial = (serial: number, shows: Exclude<Shows, Section[]>, since190
   if (Math.floor(days) === 60) return null;
   const epoch = Date.UTC(1899, 11, days < 60 ? 31 : 30);
   const iso = new Date(epoch + ms + (since1904 ? 1462 * dayMs : 0)).toISOString();
-  const hasTime = ms % dayMs !== 0;
-  if (shows === 'date' && !hasTime) return iso.slice(0, 10);
+  if (shows === 'date' && ms % dayMs === 0) return iso.slice(0, 10);
   return iso.slice(0, iso.endsWith('.000Z') ? 19 : 23);
 };
 
