@@ -23,8 +23,7 @@ export const knownWords = async (form: string, options: CommonOptions, io: Io): 
   if (!config.redis.url && !existsSync(config.stateDir)) return portals; // a Tab begins no state
   return withRuntime({ config, options, role: 'completion' }, io, async (runtime) => {
     const keys = kinds.includes('key') ? await knownKeys(runtime) : [];
-    const runs = kinds.includes('run') ? await runtime.runs.latest(20) : [];
-    return [...portals, ...keys.sort(), ...runs];
+    return [...portals, ...keys.sort(), ...(kinds.includes('run') ? await runtime.runs.latest(20) : [])];
   });
 };
 

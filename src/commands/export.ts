@@ -40,8 +40,7 @@ const exportCommand = async (portal: string, options: ExportOptions, io: Io): Pr
     // Two exports to one folder wait for each other.
     const manifest = `export-${name.slice(0, 40)}-${hash('sha256', folder).slice(0, 8)}`;
     const target = { manifestPath: folder, manifest, portal: name };
-    const run = await runtime.requestRun(target, 'command', { export: order });
-    return awaitReports(runtime, [run], options, io);
+    return awaitReports(runtime, [await runtime.requestRun(target, 'command', { export: order })], options, io);
   });
 };
 

@@ -48,8 +48,7 @@ const rare = new Set<string>(['recreated', 'restored', 'exported', 'marked as re
 export const fateText = (item: Pick<ReportItem, 'outcome' | 'actions' | 'reason'>): string => {
   const { outcome, reason } = item;
   if (outcome === 'held' && reason && isHeldBack(reason.code)) return `held by ${heldBy[reason.code]}`;
-  const told = outcome === 'done' ? item.actions.filter((action) => rare.has(action)) : [];
-  return told.join(', ') || fateOf(item);
+  return (outcome === 'done' && item.actions.filter((action) => rare.has(action)).join(', ')) || fateOf(item);
 };
 
 /** Items as an aligned table, each with its reason below it. */

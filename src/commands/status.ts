@@ -116,8 +116,7 @@ const newerFiles = async (runtime: Runtime, what: string, path: string, found: K
   if (asked) return [asked];
   const items = new Map(found.slice(0, shownInFull).map((entry) => [entry.key, entry]));
   const newer = async (item: KnownEntry) => (await waitingFile(inboxes, item)) ?? changedFile(runtime, item);
-  const files = await Promise.all(items.values().map(newer));
-  return files.filter((file) => file !== null);
+  return (await Promise.all(items.values().map(newer))).filter((file) => file !== null);
 };
 
 /** What keeps all work of these portals waiting; null for a portal that is not known. */

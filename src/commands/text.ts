@@ -50,8 +50,7 @@ export const causeLines = <T extends { reason: Reason | null }>(
   itemLines: (some: readonly T[]) => string[],
   { indent = '', all = false, where }: { indent?: string; all?: boolean; where: string },
 ): string[] => {
-  const causes = Map.groupBy(items, ({ reason }) => reason?.code ?? 'warnings');
-  return [...causes]
+  return [...Map.groupBy(items, ({ reason }) => reason?.code ?? 'warnings')]
     .sort(([, a], [, b]) => b.length - a.length)
     .flatMap(([code, of]) => {
       const listed = all ? of : of.slice(0, 5);

@@ -67,8 +67,7 @@ export const suggestionsOf = (caller: Caller, traits: Traits) => {
       'parameters[vocabulary_machine_name]': vocabulary,
       'parameters[name]': name,
     });
-    const terms = await json(`${paths.terms}?${query}`, z.array(termSchema), signal);
-    return terms?.map(({ tid }) => tid) ?? null;
+    return (await json(`${paths.terms}?${query}`, z.array(termSchema), signal))?.map(({ tid }) => tid) ?? null;
   };
   const termOf = async (tid: string, signal: AbortSignal): Promise<Suggestion | null> => {
     const [term] = (await read(`taxonomy_term/${encodeURIComponent(`id: ${tid}`)}`, signal)) ?? [];

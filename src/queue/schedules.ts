@@ -112,6 +112,5 @@ const namesOf = async ({ connection, runs }: Queues, set: 'repeat' | 'delayed'):
 
 /** Removes the triggers that wait under rules that are gone. */
 const forgetWaiting = async (queues: Queues, schedulerId: string): Promise<void> => {
-  const delayed = await namesOf(queues, 'delayed');
-  for (const id of waitingTriggers(delayed, schedulerId)) await queues.runs.remove(id);
+  for (const id of waitingTriggers(await namesOf(queues, 'delayed'), schedulerId)) await queues.runs.remove(id);
 };

@@ -188,8 +188,7 @@ const putInPlace = async (server: string, { folder, env }: FetchOptions): Promis
     await rename(server, target); // a folder that is not empty is never replaced
   } catch (error) {
     if (!isErrno(error, 'ENOTEMPTY', 'EEXIST')) throw error;
-    const there = await runTool(program, ['--version'], { env, timeoutMs: 10_000 });
-    if (there.code === 0) return program;
+    if ((await runTool(program, ['--version'], { env, timeoutMs: 10_000 })).code === 0) return program;
     await rename(target, `${server}-broken`);
     await rename(server, target);
   }

@@ -164,8 +164,7 @@ const staleMs = 10_000;
 /** The state of watched folders as the services that watch them report it. */
 export const readInboxViews = async ({ redis, keys }: Runtime): Promise<InboxViewOfService[]> => {
   const [now, texts] = await Promise.all([redisNow(redis), redis.hvals(keys.inboxes)]);
-  const views = texts.flatMap((text) => storedAs(inboxViewSchema, text) ?? []);
-  return views.filter(({ at }) => now - at < staleMs);
+  return texts.flatMap((text) => storedAs(inboxViewSchema, text) ?? []).filter(({ at }) => now - at < staleMs);
 };
 
 /** Claims every file of the inbox, until none is settling, nor left by a watcher that was killed. Returns what it ignores, as lines. */

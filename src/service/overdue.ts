@@ -132,14 +132,8 @@ const notFired: Record<Awaited<ReturnType<typeof whyNotFired>> | 'idle', Words> 
     hint: 'restart `sluice start`, which adds the schedules of its manifests again',
   },
   paused: { why: 'the queue of runs is paused', hint: 'resume the queue `runs` with the tool that paused it' },
-  idle: {
-    why: 'no worker is running',
-    hint: 'run `sluice start`; missed runs are caught up according to `catchUp`',
-  },
-  waits: {
-    why: 'no worker has taken its trigger',
-    hint: 'see `sluice status`: the workers may be busy or stuck',
-  },
+  idle: { why: 'no worker is running', hint: 'run `sluice start`; missed runs are caught up according to `catchUp`' },
+  waits: { why: 'no worker has taken its trigger', hint: 'see `sluice status`: the workers may be busy or stuck' },
 };
 
 const iso = (ms: number): string => new Date(ms).toISOString();

@@ -45,8 +45,7 @@ export const openRuntime = async ({ onRunClosed = () => undefined, ...options }:
   /** A person who starts the service retries a refused login: one attempt, and the pause ends if it succeeds. */
   const endLoginPauses = async (names: string[]): Promise<void> => {
     for (const name of names) {
-      const pause = await pauses.state(name);
-      if (pause?.reason.code !== 'portal-login') continue;
+      if ((await pauses.state(name))?.reason.code !== 'portal-login') continue;
       try {
         await (await portals.open(name)).session.login(AbortSignal.timeout(config.http.headersMs));
         await pauses.resume(name);

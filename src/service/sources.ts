@@ -179,8 +179,7 @@ export const waitingPortals = async (
   const waiting: string[] = [];
   for (const portal of portalsOf(manifest)) {
     const open = await openClaims(claims, portal, { redis, keys });
-    const held = await Promise.all(open.map((claim) => isHeld(claim, portal)));
-    if (held.includes(false)) waiting.push(portal);
+    if ((await Promise.all(open.map((claim) => isHeld(claim, portal)))).includes(false)) waiting.push(portal);
   }
   return waiting;
 };

@@ -201,8 +201,7 @@ const runsWith = (redis: Redis, keys: RedisKeys, keepMs: number, writer: StateWr
     failures: async (runId: string, most: number): Promise<ReportItem[]> => {
       const [, fields] = await redis.hscan(keys.runFailures(runId), '0', 'COUNT', most);
       const failed = fields.filter((_, at) => at % 2 === 0).slice(0, most);
-      const items = await Promise.all(failed.map((key) => item(runId, key)));
-      return items.flatMap(({ ended }) => ended ?? []);
+      return (await Promise.all(failed.map((key) => item(runId, key)))).flatMap(({ ended }) => ended ?? []);
     },
 
     /** Log lines of a run, or by `itemId` of its work on an item, from line `from` (0-based), oldest first. */

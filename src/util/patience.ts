@@ -49,7 +49,6 @@ export const headWithin =
 /** A pool takes a client that refused a request itself for busy, for ever; this one is free again. */
 export class FreeClient extends Client {
   override dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
-    const isFree = super.dispatch(options, handler);
-    return isFree || (this.stats.size === 0 && !this.closed && !this.destroyed);
+    return super.dispatch(options, handler) || (this.stats.size === 0 && !this.closed && !this.destroyed);
   }
 }

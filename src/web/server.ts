@@ -27,11 +27,7 @@ export const healthFile = (stateDir: string): string => join(stateDir, 'health.a
 export const webApp = async (runtime: Runtime, served?: () => readonly KnownTarget[]): Promise<FastifyInstance> => {
   const context: WebContext = { runtime, overview: overviewOf(runtime, served), guesses: new Guesses() };
   const { log, config } = runtime;
-  const app = fastify({
-    ...serverOptions(config.web.trustedProxies),
-    bodyLimit: 64 * 1024,
-    requestTimeout: 30_000,
-  });
+  const app = fastify({ ...serverOptions(config.web.trustedProxies), bodyLimit: 64 * 1024, requestTimeout: 30_000 });
   endConnectionsOnClose(app);
   limitConnections(app.server, mostPerAddress, config.web.trustedProxies);
   app.server.maxConnections = mostConnections;

@@ -56,8 +56,7 @@ const wholeNumber = (name: string, value: unknown, fallback: number): number => 
 };
 
 const listOf = (name: string, value: unknown): string[] => {
-  const items = Array.isArray(value) ? value : [value];
-  return items.map((item) => {
+  return (Array.isArray(value) ? value : [value]).map((item) => {
     if (typeof item === 'string' || typeof item === 'number' || typeof item === 'boolean') return String(item);
     throw searchRefused(400, `${name} has a value that is not text.`);
   });

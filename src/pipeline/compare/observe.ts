@@ -116,8 +116,7 @@ const rowsFault = (rows: number | null, size: PortalTable | null | undefined): s
 
 /** Why the state of a table does not show that it is imported; null where it does, or its node is gone. */
 const stateFault = async (portal: Portal, nid: string, signal: AbortSignal): Promise<string | null> => {
-  const told = await orNull(toldOf(portal, nid, signal), [PortalGoneError]);
-  return told?.fault ?? null;
+  return (await orNull(toldOf(portal, nid, signal), [PortalGoneError]))?.fault ?? null;
 };
 
 /** Every node the listing shows, by uuid in lower case. */

@@ -96,8 +96,7 @@ export const markFolder = async (root: string, portal: string): Promise<void> =>
     throw new UsageError(`${root} is not a folder`, { hint: 'use a folder, not a link to one' });
   const path = join(root, 'export.json');
   const mark = z.object({ sluiceExport: z.literal(1), portal: z.string() }).safeParse(await jsonIn(path)).data;
-  const strange = (await readdir(root)).filter((name) => !name.startsWith('.'));
-  if (!mark && strange.length > 0)
+  if (!mark && (await readdir(root)).some((name) => !name.startsWith('.')))
     throw new UsageError(`${root} is neither empty nor an export`, { hint: 'use a new folder, or an earlier export' });
   if (mark && mark.portal !== portal)
     throw new UsageError(`${root} holds an export of ${mark.portal}, not of ${portal}`, {

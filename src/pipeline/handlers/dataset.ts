@@ -212,8 +212,7 @@ const nodesOf = async ({ deps, runner, work, portal }: Dataset): Promise<string[
   const entries = await deps.ledger.entriesOf(portal.name, order);
   const held = entries.filter((entry) => entry?.nid && entry.removed !== 'delete') as (LedgerEntry & { nid: string })[];
   const nids = held.map(({ nid }) => nid);
-  const known = (await deps.ledger.entry(portal.name, wish.key))?.links;
-  if (known?.join() === nids.join()) return nids;
+  if ((await deps.ledger.entry(portal.name, wish.key))?.links?.join() === nids.join()) return nids;
   const isHeld = async (entry: LedgerEntry): Promise<boolean> => {
     // One that failed may be gone without notice; the portal refuses a list that names it.
     const isFailed = runner.unfinished.has(entry.key);

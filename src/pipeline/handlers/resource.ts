@@ -117,8 +117,7 @@ const publish = async (flow: Flow): Promise<LedgerEntry> => {
 const putNode: ResourceStep = async (state) => {
   const { datasetNid, target, wish, entry } = state;
   const reference = datasetNid === null ? {} : { field_dataset_ref: { und: [{ target_id: datasetNid }] } };
-  const written = await writeNode(target, nodeOf('resource', wish), entry, { atCreation: reference });
-  return { ...state, ...written };
+  return { ...state, ...(await writeNode(target, nodeOf('resource', wish), entry, { atCreation: reference })) };
 };
 
 /** Step `bring`: fetches a file that is published and missing from the node, as on one that was recreated. */

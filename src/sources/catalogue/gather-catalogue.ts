@@ -57,8 +57,7 @@ const valuesAt = (value: unknown, [step, ...rest]: string[]): unknown[] => {
 /** Puts a value at a path; one that is there is only replaced by `force`. */
 const put = (target: unknown, [step, ...rest]: string[], how: { value: unknown; force: boolean }): void => {
   if (step === undefined) return;
-  const isIndex = /^\d+$/.test(step);
-  if (Array.isArray(target) && !isIndex) {
+  if (Array.isArray(target) && !/^\d+$/.test(step)) {
     for (const item of target) put(item, [step, ...rest], how);
     return;
   }

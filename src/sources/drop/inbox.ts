@@ -66,8 +66,7 @@ export const openInbox = async (options: InboxOptions) => {
 
 const makeFolders = async (folder: string, log: Log): Promise<InboxFolders> => {
   try {
-    const made = await makeFolder(folder);
-    if (made !== undefined)
+    if ((await makeFolder(folder)) !== undefined)
       log.warn({ inbox: folder }, 'the watched folder did not exist and was created: is its name right?');
     const folders = foldersOf(await realpath(folder));
     await makeFolder(folders.spool);

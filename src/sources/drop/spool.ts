@@ -96,8 +96,7 @@ export const readClaim = async (folder: string): Promise<Claim | null> => {
   const record = recordSchema.safeParse(parsedJson(text)).data;
   if (record?.id !== basename(folder)) return null;
   const path = claimPaths(folder, record.dropped).file;
-  const stats = await unless(lstat(path), gone, null);
-  return stats?.isFile() ? { ...record, path } : null;
+  return (await unless(lstat(path), gone, null))?.isFile() ? { ...record, path } : null;
 };
 
 const removeEmpty = async (folder: string): Promise<void> => {

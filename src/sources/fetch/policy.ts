@@ -70,8 +70,7 @@ export const statusFailure = (
 ): SluiceError => {
   const name = http.STATUS_CODES[status]?.toLowerCase();
   const text = `${where} answered ${status}${name === undefined ? '' : ` (${name})`}`;
-  const isTransient = status >= 500 || [202, 408, 425, 429].includes(status);
-  if (isTransient) {
+  if (status >= 500 || [202, 408, 425, 429].includes(status)) {
     const pause = retryAfter === undefined ? '' : ` and requested a pause of ${Math.ceil(retryAfter / 1000)} s`;
     return new SourceUnreachableError(`${text}${pause}`, {
       hint: 'the server has a problem, is not ready or is rate-limiting; sluice retries, after a long pause in the next run',

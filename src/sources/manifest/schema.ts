@@ -160,11 +160,7 @@ const dropSchema = z.strictObject({
 /** The keys that say what a manifest publishes: exactly one of them is in each, and makes its kind. */
 export const manifestKinds = ['datasets', 'drop', 'catalogue', 'index', 'datapackage'] as const;
 
-const plainRules = {
-  priority: 'normal' as RunPriority,
-  onMissing: 'keep' as OnMissing,
-  onDrift: 'hold' as OnDrift,
-};
+const plainRules = { priority: 'normal' as RunPriority, onMissing: 'keep' as OnMissing, onDrift: 'hold' as OnDrift };
 
 const notifySchema = z.strictObject(
   keysOf({

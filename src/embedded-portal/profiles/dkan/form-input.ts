@@ -32,8 +32,7 @@ const sourceErrors = (body: Body): Record<string, string> => {
 
 /** The format that the form gives a resource: none is sent in a shape that it sees, so a term of its own. */
 const defaultFormat = ({ type, node, store }: ReadContext, items: Items): Items => {
-  const has = (items.field_format ?? node?.fields.field_format ?? []).length > 0;
-  if (type !== 'resource' || has) return {};
+  if (type !== 'resource' || (items.field_format ?? node?.fields.field_format ?? []).length > 0) return {};
   const name = (items.field_link_api ?? []).length > 0 ? 'api' : 'data';
   return { field_format: [{ tid: tidOf(store, 'format', name) }] };
 };

@@ -23,8 +23,7 @@ export const recordedFormats: Readonly<Record<FormatName, Format>> = {
 /** XML without the elements of a map: what is left of one looks like an empty list. */
 const keyless = (name: string, value: Value): string => {
   if (value === null || typeof value !== 'object') return element(name, value);
-  const keys = Object.keys(value);
-  if (keys.length === 0) return `<${name}/>`;
+  if (Object.keys(value).length === 0) return `<${name}/>`;
   const items = Object.entries(value).filter(([key]) => phpNumeric(key));
   if (items.length === 0) return `<${name} is_array="true"/>`;
   return `<${name} is_array="true">${items.map(([, child]) => keyless('item', child)).join('')}</${name}>`;

@@ -168,8 +168,7 @@ const findIn = (table: RecordedTable, wish: Wish): { entries: Entry[]; total: nu
   const { filters, word, groupBy, computed, sort, taken, offset } = wish;
   const isComputed = groupBy.length + computed.length > 0;
   if (!isComputed && filters.length + sort.length === 0 && word === '') {
-    const rows = table.rows(taken, offset);
-    return { entries: rows.map((row) => entryOf(table, row)), total: table.count() };
+    return { entries: table.rows(taken, offset).map((row) => entryOf(table, row)), total: table.count() };
   }
   const rows = table.rows(-1, 0);
   const found = rows.map((row) => entryOf(table, row)).filter((entry) => matches(entry, wish));
