@@ -23,9 +23,9 @@ const badMarks = quoteFaults | has.nul | has.control;
 
 const sheetErrors = /^#(?:REF!|NAME\?|VALUE!|DIV\/0!|N\/A|NUM!|NULL!|SPILL!|CALC!|FIELD!|BLOCKED!|CONNECT!)$/;
 
-/** Objects, bytes and literals as JavaScript, Python, Java, .NET, Perl, Ruby and databases name them, and places of templates. */
+/** Objects, bytes and literals as JavaScript, Python, Java, .NET, Perl, Ruby, Excel (`="01"`) and databases name them, and places of templates. */
 const programValue =
-  /^(?:\[object \w+\]|<[^<>]* at 0x[\da-f]+>|<class '.*'>|#<[A-Z].*>|\[(?:L[\w.$]+;|[BCDFIJSZ])@[\da-f]+|[a-z]\w*(?:\.[\w$]+)+@[\da-f]{5,8}|System\.(?:\w+\[\]|Collections\..*)|(?:[\w:]+=)?[A-Z]{4,}\(0x[\da-f]+\)|b(['"]).*\1|(?:Decimal|Timestamp|Timedelta|UUID|ObjectId|ISODate|Number\w+|Optional)\(["'].*\)|(?:datetime\.(?:date|time)|(?:np|numpy)\.(?:float|u?int|str_|bool|datetime64)|pd\.Time)\w*\(.*\)|OrderedDict\(.*\)|\[BLOB\b.*\]|<Binary data>|%!\w?\(.*\)|\{\{.*\}\}|\$\{.*\}|<%.*%>|#{5,})$/;
+  /^(?:\[object \w+\]|<[^<>]* at 0x[\da-f]+>|<class '.*'>|#<[A-Z].*>|\[(?:L[\w.$]+;|[BCDFIJSZ])@[\da-f]+|[a-z]\w*(?:\.[\w$]+)+@[\da-f]{5,8}|System\.(?:\w+\[\]|Collections\..*)|(?:[\w:]+=)?[A-Z]{4,}\(0x[\da-f]+\)|b(['"]).*\1|(?:Decimal|Timestamp|Timedelta|UUID|ObjectId|ISODate|Number\w+|Optional)\(["'].*\)|(?:datetime\.(?:date|time)|(?:np|numpy)\.(?:float|u?int|str_|bool|datetime64)|pd\.Time)\w*\(.*\)|OrderedDict\(.*\)|\[BLOB\b.*\]|<Binary data>|%!\w?\(.*\)|="+[^"]*"+|\{\{.*\}\}|\$\{.*\}|<%.*%>|#{5,})$/;
 const totals = /^(?:grand )?(?:total|sum|subtotal|summe|gesamt)\b/i;
 
 interface RowSettings {
