@@ -114,8 +114,7 @@ export const suggestionsOf = (caller: Caller, traits: Traits) => {
       const call = { action: 'suggest', method: 'GET', path, ...(isSearch ? { retries: 0 } : {}) } as const;
       return (await caller.call(call, signal)).text;
     } catch (error) {
-      const isBroken = isSearch && isAnswer(error, 'server-error');
-      if (!isBroken && !(error instanceof PortalRefusedError)) throw error;
+      if (!(isSearch && isAnswer(error, 'server-error')) && !(error instanceof PortalRefusedError)) throw error;
       const isNew = path.startsWith('/ctools') && traits.get('suggestions') === undefined;
       if (isNew && isAnswer(error, 'not-offered', 'not-found')) traits.learn({ suggestions: false });
       return null;

@@ -88,7 +88,9 @@ export const serviceOf = (runtime: Runtime, extra: string[]) => {
     start: async (): Promise<Manifest[]> => {
       const manifests = await readManifests(); // before any worker: a removed or changed schedule must not fire
       await runtime.startWorkers();
-      await inboxes.sync(manifests.filter(isDropManifest));
+      await inboxes.sync(manifests.filter(isDropManifest)).catch((error: unknown) => {
+        if (manifests.length === 1) throw error; // else the others are served, and it is tried again
+      });
       const again = async (): Promise<void> => inboxes.sync((await readManifests()).filter(isDropManifest));
       watch = watchManifests(patterns, again, log);
       await runtime.silence.start();

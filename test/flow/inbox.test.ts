@@ -227,3 +227,19 @@ it('a file of another name that gives the same id replaces the table only if a c
   drop('STOCK list.csv', `${table(7, 'more').replace('id,word', 'id,term')}`);
   await waitUntil('the table with a known column to be live', async () => (await reader.count(held.uuid)) === 7);
 });
+
+it('a folder that cannot be watched when the service starts ends it only where nothing else is served', async () => {
+  const other = makePlace();
+  other.write('bad', 'a file in the place of a folder');
+  other.write('fine/town/table.csv', table(2, 'x'));
+  const [bad = '', fine = ''] = ['bad', 'fine'].map((name) =>
+    other.manifest({ name, drop: { folder: name, files: '**/*.csv' } }),
+  );
+  const refused = await other.run(['start', bad]);
+  expect([refused.code, refused.err]).toEqual([3, expect.stringContaining(join(other.dir, 'bad'))]);
+  const served = await other.serve([bad, fine]);
+  const ledger = ledgerIn(other.redis(), other.keys);
+  await waitUntil('the other to be live', async () => (await ledger.entry('local', 'fine/town/table'))?.live);
+  await waitUntil('the fault to be said', () => served.out().includes('the manifests cannot all be served now'));
+  expect(await served.end('SIGTERM')).toBe(0);
+});

@@ -67,8 +67,7 @@ export const proveNodeOnly = async (
   const node = await portal.nodes.find(nid, signal);
   if (node === null) return missing(`node ${nid} is not on the portal`);
   if (node.type !== wish.type) return missing(`node ${nid} is a ${node.type}, not a ${wish.type}`);
-  const dialect = await portal.dialectInUse(signal);
-  if (known && !isOurs(node, wish, known.uuid, dialect))
+  if (known && !isOurs(node, wish, known.uuid, await portal.dialectInUse(signal)))
     return missing(`node ${nid} ("${node.title}") is no longer ours`);
   const { fields } = await resolveAt(portal, wish, node, signal);
   const { notHeld } = known ?? entry;

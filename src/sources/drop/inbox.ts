@@ -4,7 +4,7 @@ import { lstat, realpath, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import type { Config } from '../../config/config.ts';
-import { SourceRefusedError } from '../../model/errors.ts';
+import { errorMessage, SourceRefusedError } from '../../model/errors.ts';
 import { resourceKey } from '../../model/key.ts';
 import type { Log } from '../../model/log.ts';
 import { gone, makeFolder, unless, writeDurably } from '../../util/files.ts';
@@ -76,7 +76,7 @@ const makeFolders = async (folder: string, log: Log): Promise<InboxFolders> => {
     }
     return folders;
   } catch (cause) {
-    throw new SourceRefusedError(`the inbox ${folder} cannot be used: ${String(cause)}`, {
+    throw new SourceRefusedError(`the inbox ${folder} cannot be used: ${errorMessage(cause)}`, {
       hint: 'name a folder that sluice may write to, and in which `.sluice` and `_faulty` are plain folders, not links',
       cause,
     });
