@@ -189,8 +189,7 @@ const checkYaml: FileCheck = async (path, finding, context) => {
   const key = manifest.portals === undefined ? 'portal' : 'portals';
   const place = { code: 'manifest' as const, file: finding.file, ...document?.position([key]), key };
   const hint = `use one of ${Object.keys(config.portals).join(', ')}, or add it to ${config.file}`;
-  const unknown = portalsOf(manifest).filter((portal) => !(portal in config.portals));
-  for (const portal of unknown)
+  for (const portal of portalsOf(manifest).filter((each) => !(each in config.portals)))
     finding.faults.push({ ...place, message: `the configuration has no portal \`${portal}\``, hint });
 };
 

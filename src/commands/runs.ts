@@ -43,8 +43,7 @@ export const latestRuns = async (runtime: Runtime, limit: number): Promise<RunSt
 };
 
 export const runJson = ({ target, fates, ...run }: RunStatus) => {
-  const known = target === '' ? { manifest: null, portal: null } : targetOfName(target);
-  return { ...run, ...known, items: fates };
+  return { ...run, ...(target === '' ? { manifest: null, portal: null } : targetOfName(target)), items: fates };
 };
 
 /** Runs by when they began, how long they took, and how they went. */

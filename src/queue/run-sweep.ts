@@ -125,8 +125,7 @@ const silenceSchema = z.looseObject({ trace: z.looseObject({ at: z.number() }) }
 
 /** True for a job that a worker has had for long without a word. */
 export const isSilent = ({ processedOn = Date.now(), data }: Pick<Job, 'processedOn' | 'data'>): boolean => {
-  const lastWord = silenceSchema.safeParse(data).data?.trace.at ?? 0;
-  return Date.now() - Math.max(processedOn, lastWord) > silentMs;
+  return Date.now() - Math.max(processedOn, silenceSchema.safeParse(data).data?.trace.at ?? 0) > silentMs;
 };
 
 /** Takes silent jobs from their workers: the engine puts them back, where they can be removed. */

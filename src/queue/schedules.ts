@@ -64,8 +64,7 @@ export const holdTrigger = async (queues: Queues, data: TriggerData, until: numb
   const delay = Math.max(0, until - Date.now());
   await queues.runs.add('trigger', { ...data, waited: true }, { ...queues.runOptions(id), delay });
   // A change before this look is seen by it, and one after it forgets what waits.
-  const inForce = await queues.runs.getJobScheduler(scheduler);
-  if (rulesOf(inForce?.template?.data) === rulesOf(data)) return;
+  if (rulesOf((await queues.runs.getJobScheduler(scheduler))?.template?.data) === rulesOf(data)) return;
   const held = await queues.runs.getJob(id); // under the rules in force, another one may wait for the same time
   if (rulesOf(held?.data) === rulesOf(data)) await held?.remove();
 };

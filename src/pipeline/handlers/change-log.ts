@@ -99,8 +99,7 @@ const publishedLines = async (state: LogState, path: string, signal: AbortSignal
   if (kept) return kept;
   if (!(await datastore.isOffered(signal))) return [];
   try {
-    const isThere = await fetchRows({ datastore, uuid: wish.uuid, path }, signal);
-    return (isThere ? await linesIn(path) : null) ?? [];
+    return ((await fetchRows({ datastore, uuid: wish.uuid, path }, signal)) && (await linesIn(path))) || [];
   } finally {
     await rm(path, { force: true });
   }

@@ -21,11 +21,15 @@ const oddEnds = Uint8Array.from({ length: 256 }, (_, byte) =>
 
 const badMarks = quoteFaults | has.nul | has.control;
 
-const sheetErrors = /^#(?:REF!|NAME\?|VALUE!|DIV\/0!|N\/A|NUM!|NULL!|SPILL!|CALC!|FIELD!|BLOCKED!|CONNECT!)$/;
+const sheetErrors = /^(?:#(?:REF!|NAME\?|VALUE!|DIV\/0!|N\/A|NUM!|NULL!|SPILL!|CALC!|FIELD!|ERROR!)|Err:\d{3})$/;
 
-/** Objects, bytes and literals as JavaScript, Python, Java, .NET, Perl, Ruby, Excel (`="01"`) and databases name them, and places of templates. */
-const programValue =
-  /^(?:\[object \w+\]|<[^<>]* at 0x[\da-f]+>|<class '.*'>|#<[A-Z].*>|\[(?:L[\w.$]+;|[BCDFIJSZ])@[\da-f]+|[a-z]\w*(?:\.[\w$]+)+@[\da-f]{5,8}|System\.(?:\w+\[\]|Collections\..*)|(?:[\w:]+=)?[A-Z]{4,}\(0x[\da-f]+\)|b(['"]).*\1|(?:Decimal|Timestamp|Timedelta|UUID|ObjectId|ISODate|Number\w+|Optional)\(["'].*\)|(?:datetime\.(?:date|time)|(?:np|numpy)\.(?:float|u?int|str_|bool|datetime64)|pd\.Time)\w*\(.*\)|OrderedDict\(.*\)|\[BLOB\b.*\]|<Binary data>|%!\w?\(.*\)|="+[^"]*"+|\{\{.*\}\}|\$\{.*\}|<%.*%>|#{5,})$/;
+/** Values as JavaScript and Python name them; Java, .NET, PHP, R and others; databases, spreadsheets; and places in templates. */
+const programValues = [
+  /\[(?:object \w+|Function|Array|Object|Circular)\b.*\]|<[^<>]* at 0x[\da-f]+>|<class '.*'>|b(['"]).*\1|(?:Decimal|Timestamp|Timedelta|UUID)\(["'].*\)|datetime\.(?:date|time)\w*\(.*\)|(?:np|numpy)\.(?:float|u?int|str_|bool|datetime64)\w*\(.*\)|OrderedDict\(.*\)|array\(\[.*\]\)|<(?:QuerySet \[|[A-Z]\w*: ).*>|[A-Z]\w* object \(\d+\)|\w+\.[A-Z]\w*\.None/,
+  /\[(?:L[\w.$]+;|[BCDFIJSZ])@[\da-f]+|[a-z]\w*(?:\.[\w$]+)+@[\da-f]{5,8}|Optional(?:\[.*\]|\(.*\)|\.empty)|System\.(?:\w+\[\]|Collections\..*)|@\{.*=.*\}|[aO]:\d+:(?:\{.*\}|".*)|c\(["\d].*\)|#<[A-Za-z].*>|(?:[\w:]+=)?[A-Z]{4,}\(0x[\da-f]+\)|<\w+: 0x[\da-f]+>|%!\w?\(.*\)|map\[\w+:.*\]/,
+  /(?:ObjectId|ISODate|Number(?:Int|Long|Decimal))\(.+\)|\{"+\$(?:oid|date|number\w+)"+:.*\}|\[BLOB\b.*\]|<Binary data>|="+[^"]*"+|#{5,}|Loading\.\.\.|\{\{.*\}\}|\$\{.*\}|<%.*%>|%\(\w+\)s/,
+];
+const programValue = new RegExp(`^(?:${programValues.map(({ source }) => source).join('|')})$`);
 const totals = /^(?:grand )?(?:total|sum|subtotal|summe|gesamt)\b/i;
 
 interface RowSettings {

@@ -11,7 +11,8 @@ const withValue = (value: string): string => `id,owner\n1,Ulm\n2,"${value.replac
 describe('a value as a program names it', () => {
   it.each([
     '[object Object]',
-    '[object Promise]',
+    '[Function: name]',
+    '[Array]',
     "b'Ulm'",
     'b"Ulm\'s"',
     "Decimal('12.50')",
@@ -24,7 +25,13 @@ describe('a value as a program names it', () => {
     '<__main__.Town object at 0x7f3a>',
     '[Ljava.lang.String;@1b6d3586',
     '[B@4554617c',
+    'Town object (12)',
+    '<Town: Ulm>',
     'System.Byte[]',
+    '@{Town=Ulm; River=Donau}',
+    'a:1:{i:0;s:3:"Ulm";}',
+    'map[town:Ulm]',
+    '{"$oid":"507f1f77bcf86cd799439011"}',
     'System.Collections.Generic.List`1[System.String]',
     'ARRAY(0x55d0c8)',
     '#<Town:0x00007f>',
@@ -43,16 +50,28 @@ describe('a value as a program names it', () => {
     expect(given.filter(({ code }) => code !== null)).toEqual([]);
   });
 
-  it('is a fault also where each value of a column is one that ends like any other', async () => {
-    const table = 'id,owner\n1,com.example.Town@3d4eac69\n2,com.example.Town@3d4eac70\n';
-    expect(await findingsOf(table)).toMatchObject([{ kind: 'program-value', places: [{ line: 2, column: 2 }] }]);
-  });
+  it.each(['com.example.Town@3d4eac69', 'main.Town.None', 'c("Ulm", "Bonn")', 'Loading...'])(
+    'is a fault also where each value of a column is one that ends like any other: %s',
+    async (value) => {
+      const cell = `"${value.replaceAll('"', '""')}"`;
+      const table = `id,owner\n1,${cell}\n2,${cell}\n`;
+      expect(await findingsOf(table)).toMatchObject([{ kind: 'program-value', places: [{ line: 2, column: 2 }] }]);
+    },
+  );
 
   it.each([
     'Decimal(10,2)',
     'System.String',
     'datetime.date',
     'Timestamp (UTC)',
+    'Optional. See below',
+    'Optional (12)',
+    'Objects of the museum (12)',
+    'Number(5)',
+    'a:1',
+    'c(a)',
+    'Loading bay',
+    '@ulm {b}',
     'np.mean(x)',
     '[Ulm, Bonn]',
     '["Ulm", "Bonn"]',

@@ -28,8 +28,7 @@ const kinds: Readonly<Record<string, (call: Call) => Entity[]>> = {
     store.nodes
       .list('SELECT nid, type, title, uid, status FROM node ORDER BY nid', [])
       .filter(({ uid, status }) => {
-        const seenBy = site.suggestsDrafts ? Number(uid) : Number.NaN;
-        return mayRead(user, { uid: seenBy, status: Number(status) });
+        return mayRead(user, { uid: site.suggestsDrafts ? Number(uid) : Number.NaN, status: Number(status) });
       })
       .map(({ nid, type, title }) => ({ id: Number(nid), label: String(title), bundle: String(type) })),
 };
