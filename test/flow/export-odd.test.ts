@@ -5,6 +5,8 @@ import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
+import type { ReportItem } from '../../src/model/report.ts';
+import { readRecord } from '../../src/pipeline/export/folder.ts';
 import type { PlacedFinding } from '../../src/pipeline/export/summary.ts';
 import { cases } from '../support/extent.ts';
 import { type FakeNode, type FakePortal, startFakePortal, withFile } from './support/fake-portal.ts';
@@ -187,6 +189,34 @@ describe('export of an odd portal', () => {
     expect(portal.requests.slice(before).filter((line) => line.includes('/files/') || /node\/\d/.test(line))).toEqual(
       [],
     );
+  });
+
+  it('fails a dataset that is listed and may not be read, and neither calls it exported nor removed', async () => {
+    const portal = await startFakePortal([
+      dataset('1', 'One'),
+      dataset('2', 'Two'),
+      { nid: '11', type: 'resource', title: 'Stray' },
+    ]);
+    const place = placeFor(portal);
+    await exported(place);
+    for (const nid of ['2', '11', '3', '12']) portal.hidden.add(nid);
+    portal.nodes.push(dataset('3', 'Three'), { nid: '12', type: 'resource', title: 'New stray' });
+    for (const node of portal.nodes) node.vid = `${node.nid}0`;
+    const { code, out } = await place.run(['export', 'local', '-o', 'out', '--json']);
+    expect(code).toBe(3);
+    const [report] = JSON.parse(out).reports;
+    const failed = report.items.filter(({ outcome }: ReportItem) => outcome === 'failed');
+    expect(failed.map(({ key, reason }: ReportItem) => [key.split('/')[1], reason?.code])).toEqual([
+      ['three', 'portal-refused'],
+      ['two', 'portal-refused'],
+    ]);
+    expect(report.counts.actions).toEqual({ exported: 3 });
+    expect(codesIn(place)).toMatchObject({ 'empty-resource': ['11'], 'resource-unreadable': ['', '12'] });
+    const [two, alone] = await Promise.all(
+      ['two', 'no-dataset-11'].map((name) => readRecord(join(place.dir, 'out/datasets', name))),
+    );
+    expect(two).toMatchObject({ removed: null, node: { title: 'Two' } });
+    expect(alone).toMatchObject({ removed: null, resources: [{ node: { title: 'Stray' } }] });
   });
 
   it('says which files the portal refuses or fails to serve, and takes the others', async () => {

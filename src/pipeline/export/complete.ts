@@ -45,11 +45,11 @@ const noteTerms = ({ names, nameless }: TermNames, record: DatasetRecord): void 
   }
 };
 
-/** Exports resources that no list of a dataset names: with the dataset that they refer to, or alone. Returns those datasets. */
+/** Exports resources that no list of a dataset names: with the dataset that they refer to, or alone; returns those datasets, and what may not be read. */
 export const exportStrays = async (
   tools: ExportTools,
   { order, listing, survey }: { order: ExportOrder; listing: Listing; survey: Survey },
-): Promise<Exported[]> => {
+) => {
   const { known, folders, loners } = survey;
   for (const { folder, record } of loners) {
     const nids = record.resources.map(({ node }) => node.nid);
@@ -58,11 +58,12 @@ export const exportStrays = async (
     else for (const nid of nids) known.add(nid);
   }
   const more = new Map<string, string[]>();
-  const alone: string[] = [];
+  const [alone, hidden]: [string[], string[]] = [[], []];
   const strays = Object.keys(listing.resources).filter((nid) => !known.has(nid));
   await eachAtOnce(strays, straysAtOnce, async (nid) => {
-    const node = await tools.portal.nodes.visible(nid, tools.signal);
-    if (node === null) return;
+    const node = await tools.portal.nodes.look(nid, tools.signal);
+    if (node === 'hidden') hidden.push(nid);
+    if (node === 'hidden' || node === null) return;
     const parents = targetsOf(node, 'field_dataset_ref').filter((parent) => listing.datasets[parent]);
     if (parents.length === 0) alone.push(nid);
     // A dataset that could not be exported is exported with its resources another time.
@@ -84,7 +85,7 @@ export const exportStrays = async (
     noteTerms(survey.terms, exported.record);
     if (one.nid !== null) joined.push({ folder: one.folder, record: exported.record });
   });
-  return joined;
+  return { joined, hidden };
 };
 
 const [namesAtOnce, tablesAtOnce] = [4, 20];

@@ -54,7 +54,8 @@ export const exportDataset = async (tools: ExportTools, wanted: DatasetOrder) =>
   const folder = await ownFolder(order.folder, datasetsName, name);
   await sweep(folder);
   const known = await readRecord(folder);
-  const found = nid === null ? null : await portal.nodes.visible(nid, signal);
+  // One that is there and may not be read fails: it is neither exported nor removed.
+  const found = nid === null ? null : await portal.nodes.find(nid, signal);
   if (nid !== null && found === null)
     return known && { record: await markRemoved(tools, { order, folder: name, record: known }), replaced: [] };
   const before = known ?? nothing;
@@ -113,8 +114,10 @@ const nothing: DatasetRecord = {
 const storedOf = ({ node, file, findings }: ExportedResource): Stored => ({
   nid: node.nid,
   file,
-  findings: findings.filter(({ code }) => /^(?:file-|rows-)/.test(code)),
+  findings: findings.filter(isOfFile),
 });
+
+const isOfFile = ({ code }: Finding): boolean => /^(?:file-|rows-)/.test(code);
 
 /** Marks what is in a folder as removed from the portal, and keeps it. */
 export const markRemoved = async (
@@ -142,12 +145,17 @@ const readResources = async (
   const nids = [...new Set([...listed, ...before.resources.map((resource) => resource.node.nid), ...wanted.more])];
   const found = new Map<string, ExportedResource>();
   await eachAtOnce(nids, resourcesAtOnce, async (nid) => {
-    const seen = await portal.nodes.visible(nid, signal);
+    const looked = await portal.nodes.look(nid, signal);
+    const seen = looked === 'hidden' ? null : looked;
+    const known = looked === 'hidden' && before.resources.find((resource) => resource.node.nid === nid);
     const parents = seen ? targetsOf(seen, 'field_dataset_ref') : [];
     const isOwn = node ? parents.includes(node.nid) : parents.length === 0 || wanted.more.includes(nid);
     if (seen?.type === 'resource' && (listed.has(nid) || isOwn))
       found.set(nid, oddities(cleanNode(seen), node, listed));
-    else if (listed.has(nid)) {
+    else if (known) {
+      found.set(nid, { ...known, findings: known.findings.filter((finding) => !isOfFile(finding)) });
+      findings.push({ code: 'resource-unreadable', message: `node ${nid} may not be read now, and stays as it was` });
+    } else if (listed.has(nid)) {
       const message = `lists node ${nid}, which ${seen ? `is a ${seen.type}` : 'is gone, or may not be read'}`;
       findings.push({ code: 'resource-unreadable', message });
     }

@@ -111,7 +111,8 @@ export const exportReport = async (deps: ExportDeps, job: JobContext<'close'>, o
   return job.step({ name: 'complete', on: root, light: true }, async (signal, moved) => {
     const tools = await toolsOf(deps, job, order, { signal, moved });
     const survey = await surveyOf(root);
-    for (const { folder, record } of only === null ? await exportStrays(tools, { order, listing, survey }) : []) {
+    const strays = only === null ? await exportStrays(tools, { order, listing, survey }) : { joined: [], hidden: [] };
+    for (const { folder, record } of strays.joined) {
       // A dataset that was unchanged is reported as exported where a resource joined it.
       const key = datasetKey(manifest, folder);
       const { ended } = await runs.item(runId, key);
@@ -132,7 +133,7 @@ export const exportReport = async (deps: ExportDeps, job: JobContext<'close'>, o
       for (const item of linesOf(manifest, view, 'done'))
         items.add(item.key === key ? { ...item, jobId, attempts, ms } : item);
     };
-    const findings = findingsOfList(listing);
+    const findings = findingsOfList(listing, strays.hidden);
     const totals = await writeSummary(root, { name, portal: tools.portal, findings, onDataset });
     const unseen = findings.map(({ message }) => message);
     return { items, reason: faultOf(totals), remarks: [...remarksOf(order, totals), ...unseen] };
@@ -140,13 +141,17 @@ export const exportReport = async (deps: ExportDeps, job: JobContext<'close'>, o
 };
 
 /** What was not seen of the portal. */
-const findingsOfList = ({ unread, complete }: Listing): PlacedFinding[] => {
+const findingsOfList = ({ unread, complete }: Listing, resources: readonly string[]): PlacedFinding[] => {
   const nowhere = { dataset: null, resource: null, nid: null };
   const missing = `datasets may be missing, and none was marked as removed: ${complete}`;
   const hidden = `${plural(unread, 'node')} in no list ${unread === 1 ? 'was' : 'were'} not looked for; the user may see drafts among them`;
   return [
     ...(complete === true ? [] : [{ code: 'list-incomplete' as const, ...nowhere, message: missing }]),
     ...(unread > 0 ? [{ code: 'hidden-nodes' as const, ...nowhere, message: hidden }] : []),
+    ...resources.map((nid) => ({
+      ...{ code: 'resource-unreadable' as const, ...nowhere, nid },
+      message: `resource node ${nid}, which no dataset lists, may not be read, and is not exported`,
+    })),
   ];
 };
 

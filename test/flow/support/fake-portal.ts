@@ -20,6 +20,8 @@ export interface FakePortal {
   requests: string[];
   /** Ids of nodes whose read makes no sense. */
   broken: Set<string>;
+  /** Ids of nodes that are listed, and may not be read. */
+  hidden: Set<string>;
 }
 
 /** A resource with an upload of this name. */
@@ -40,6 +42,7 @@ export const startFakePortal = async (nodes: FakeNode[]): Promise<FakePortal> =>
     rows: new Map(),
     requests: [],
     broken: new Set(),
+    hidden: new Set(),
     list: (type, { from, to, status }) =>
       portal.nodes
         .filter((node) => node.type === type && (status === null || (node.status ?? '1') === status))
@@ -96,6 +99,7 @@ const answer = (portal: FakePortal, request: IncomingMessage, response: ServerRe
   }
   const nid = /^\/api\/dataset\/node\/(\d+)$/.exec(url.pathname)?.[1];
   if (nid && portal.broken.has(nid)) return json('no node');
+  if (nid && portal.hidden.has(nid)) return json(['Access denied for user admin'], 403);
   const node = portal.nodes.find((one) => one.nid === nid);
   if (nid) return node ? json(whole(node)) : json([`Node ${nid} could not be found`], 404);
   if (url.pathname === '/api/action/datastore/search.json') {
