@@ -28,8 +28,7 @@ export const openPrompt = (io: Io) => {
 
   /** The answer without blanks around it; `fallback` for an empty one. Throws {@link InterruptedError} on Ctrl-C and Ctrl-D. */
   const line = async (question: string, fallback = ''): Promise<string> => {
-    const offer = fallback === '' ? '' : ` [${fallback}]`;
-    return (await answer(`${question}${offer}: `)).trim() || fallback;
+    return (await answer(`${question}${fallback === '' ? '' : ` [${fallback}]`}: `)).trim() || fallback;
   };
 
   const secret = async (question: string): Promise<string> => {

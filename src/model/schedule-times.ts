@@ -80,8 +80,7 @@ export const startOf = (schedule: Schedule, due: number, target: string): number
   const closes = window === null ? null : nextDue({ cron: daily(window.to), timezone }, base);
   const room = closes === null ? schedule.jitterMs : Math.min(schedule.jitterMs, closes - base);
   // 0 to 1, spread evenly over targets and times, always the same for the same ones.
-  const share = hash('sha256', `${target} ${base}`, 'buffer').readUInt32BE(0) / 2 ** 32;
-  return base + Math.floor(share * room);
+  return base + Math.floor((hash('sha256', `${target} ${base}`, 'buffer').readUInt32BE(0) / 2 ** 32) * room);
 };
 
 /** How late a schedule may fire before it is overdue: a share of its period, and at most so many milliseconds. */

@@ -110,8 +110,7 @@ export const changedByForm = ({ field_tags: tags }: NodeFields): Record<string, 
 const periods: Shape = (items, report) => ({
   und: items.map((item) => {
     const value = dayAndTime(textOf(item, 'value', report));
-    const end = typeof item.value2 === 'string' ? dayAndTime(item.value2) : value;
-    return { value, value2: end, show_todate: 1 };
+    return { value, value2: typeof item.value2 === 'string' ? dayAndTime(item.value2) : value, show_todate: 1 };
   }),
 });
 

@@ -75,8 +75,7 @@ export const backoffMs = (
   random: () => number = Math.random,
 ): number => {
   const ceiling = Math.min(settings.maxBackoffMs, settings.backoffMs * 2 ** Math.max(0, attemptsMade - 1));
-  const jittered = Math.round(ceiling * (0.5 + random() / 2));
-  return Math.max(jittered, askedMs(error, settings));
+  return Math.max(Math.round(ceiling * (0.5 + random() / 2)), askedMs(error, settings));
 };
 
 const askedMs = (error: unknown, { maxBackoffMs }: RetrySettings): number => {

@@ -37,12 +37,10 @@ const digit =
 /** A flag that only those who administer nodes may change. */
 const flag =
   (name: 'promote' | 'sticky'): Check =>
-  (sent, context) => {
-    const isChanged = Number(sent) !== (context.node?.[name] ?? 0);
-    return isChanged && !may(context.user, 'administer nodes')
+  (sent, context) =>
+    Number(sent) !== (context.node?.[name] ?? 0) && !may(context.user, 'administer nodes')
       ? `Only users who administer nodes may change ${name}.`
       : digit(name)(sent, context, sent);
-  };
 
 /** Accepted core properties; all of them texts or numbers. */
 const settable: Readonly<Record<string, Check>> = {

@@ -277,8 +277,7 @@ const publishNode = async (dataset: Dataset, item: Item, mode: NodeMode): Promis
 const withLateGroups = async ({ item, portal }: NodeTarget, wish: NodeWish, entry: LedgerEntry) => {
   const links = entry.links ?? [];
   if (item.actions.length === 0 || nidsIn(wish.fields.og_group_ref).length === 0 || !areGroupsLate(links)) return entry;
-  const last = await portal.nodes.read(links.at(-1) ?? '', item.signal);
-  if (hasGroups(last, wish)) return entry;
+  if (hasGroups(await portal.nodes.read(links.at(-1) ?? '', item.signal), wish)) return entry;
   const got = 'nothing yet: its next cron run adds them, which `sluice verify` shows';
   return { ...entry, notHeld: { ...entry.notHeld, [`og_group_ref of its ${links.length} resources`]: got } };
 };

@@ -134,8 +134,7 @@ const moveOf = (state: ResourceState, look: Look, isStill: boolean): 'done' | 'w
   if (mayBeRunning && !isStill) return 'wait';
   // Where attaching imports, an import replaces the rows by itself, and until then old ones are better than none.
   if (state.target.portal.traits.get('importsOnAttach') === true) return isDistrusted ? 'replace' : 'add';
-  const hasTooMany = (size?.rows ?? 0) > (state.table?.rows ?? 0);
-  return rowsAreOwn && !isDistrusted && !hasTooMany ? 'add' : 'replace';
+  return rowsAreOwn && !isDistrusted && (size?.rows ?? 0) <= (state.table?.rows ?? 0) ? 'add' : 'replace';
 };
 
 const described = ({ numbers, size }: Look): string =>

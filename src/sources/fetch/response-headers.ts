@@ -38,8 +38,7 @@ const trustedDate = (headers: IncomingHttpHeaders, now: number): string | null =
   const text = oneOf(headers['last-modified'])?.trim();
   if (text === undefined) return null;
   const sent = Date.parse(oneOf(headers.date) ?? '');
-  const age = (Number.isNaN(sent) ? now : sent) - Date.parse(text);
-  return age >= youngMs ? text : null;
+  return (Number.isNaN(sent) ? now : sent) - Date.parse(text) >= youngMs ? text : null;
 };
 
 export const oneOf = (value: string | string[] | undefined): string | undefined =>

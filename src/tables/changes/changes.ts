@@ -301,8 +301,7 @@ const compareVersions = (task: Cancellable<CompareTask>): RowChanges => {
   const { pairs, columns } = columnsOf(head, headNow);
   const named = key?.map((name) => pairs.find(([then, at]) => old.columns[then] === name || now.columns[at] === name));
   const guessed = pairs.filter(([then, at]) => head.mayBeKey[then] === true && headNow.mayBeKey[at] === true);
-  const tries = named === undefined ? guessed.slice(0, mostTried).map((pair) => [pair]) : [named];
-  for (const keys of tries) {
+  for (const keys of named === undefined ? guessed.slice(0, mostTried).map((pair) => [pair]) : [named]) {
     if (keys.includes(undefined)) continue;
     const ordered = [...keys.filter((pair) => pair !== undefined), ...pairs.filter((pair) => !keys.includes(pair))];
     const found = compared({ old, now, pairs: ordered, keys: keys.length, isKeyed: true, examples }, before.rows);

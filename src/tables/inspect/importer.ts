@@ -120,8 +120,7 @@ export const rowsDropped = async (path: string, rows: number, signal: AbortSigna
     isEmpty = true;
   };
   const take = (byte: number): void => {
-    const isEnd = (byte === lineFeed || byte === carriageReturn) && !isQuoted;
-    if (!isEnd) {
+    if ((byte !== lineFeed && byte !== carriageReturn) || isQuoted) {
       if (isEmpty) begunAt = line;
       isEmpty = false;
       if (byte === quote && !isEscaped) isQuoted = !isQuoted;

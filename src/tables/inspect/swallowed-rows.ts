@@ -61,8 +61,7 @@ export const swallowedRows = (scanner: CellScanner, delimiter: string) => {
       for (const { at, breaks, proofs, shape } of suspects) {
         const alike = shapes.get(shape) ?? 0;
         if (alike > 2 && alike > quotedRows / 2) continue;
-        const isOnly = quotedRows === 1 && (breaks > 1 || rows > 2);
-        if (proofs >= (isOnly ? 2 : Math.max(4, 2 * breaks)))
+        if (proofs >= (quotedRows === 1 && (breaks > 1 || rows > 2) ? 2 : Math.max(4, 2 * breaks)))
           findings.add('quote-unclosed', at, { until: at.line + breaks, holdsRows: true });
       }
     },
