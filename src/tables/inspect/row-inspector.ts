@@ -4,14 +4,14 @@ import type { CellScanner } from '../scan/cell-scanner.ts';
 import { oversizeOf, quoteFaultOf } from '../scan/faults.ts';
 import { kindNumber, kindOf } from '../scan/value-kind.ts';
 import { type ColumnFacts, columnKinds } from './columns.ts';
-import { type Findings, type FoundAt, foundAt, foundIn, foundRow, mostPlaces } from './finding.ts';
+import { type Findings, type FoundAt, foundAt, foundIn, foundRow } from './finding.ts';
 import { mostColumns } from './header.ts';
 import { fewestValues, isNoteStart, paddedNotes, raggedRows, secondHeaders } from './stray-rows.ts';
 import { swallowedRows } from './swallowed-rows.ts';
 
 const empty = kindNumber('empty');
 const text = kindNumber('text');
-const [sharp, space] = [0x23, 0x20];
+const [sharp, space, mostMarked] = [0x23, 0x20, 50];
 
 /** What begins a text that is looked at (1), ends one (2), or does so (4, 8) where it has both, by bytes. */
 const ends = [' =#[', " ]}>'", 'ACDGHINOSTUbdnp%', ')"'].map((signs) => Buffer.from(signs));
@@ -57,7 +57,7 @@ export const rowInspector = (scanner: CellScanner, findings: Findings, settings:
   let lastRow = -1;
   /** Columns that have their first text in the row at hand. */
   let firstTexts: number[] = [];
-  /** Rows that begin with `#`, where the header does not. */
+  /** Rows that begin with `#`, where the header does not; where more do, these are names. */
   const comments: FoundAt[] = [];
   const numbers = Buffer.from(Array.from({ length: Math.min(width, mostColumns) }, (_, at) => at + 1).join(delimiter));
 
@@ -203,8 +203,7 @@ export const rowInspector = (scanner: CellScanner, findings: Findings, settings:
   const reportFirst = ({ texts, values, kinds: found }: ColumnFacts): void => {
     if (texts === 0 || values < fewestValues) return;
     const isLast = texts === 1 && found.some(({ kind, line }) => kind === 'text' && line === last.line);
-    if (comments.length === Math.min(texts, mostPlaces))
-      for (const at of comments) findings.add('footer', at, { looks: 'comment' });
+    if (comments.length === texts) for (const at of comments) findings.add('footer', at, { looks: 'comment' });
     else if (isLast && width > 1 && last.filled === 1) findings.add('footer', last, { looks: 'maybe' });
   };
 
@@ -224,7 +223,7 @@ export const rowInspector = (scanner: CellScanner, findings: Findings, settings:
       for (let row = from; row < scanner.rows; row++) {
         const start = scanner.startOf(row);
         const first = scanner.bytes[start];
-        if (first === sharp && comments.length < mostPlaces && header[0] !== sharp && kindOfOdd(beginOf(row)) === null)
+        if (first === sharp && comments.length < mostMarked && header[0] !== sharp && kindOfOdd(beginOf(row)) === null)
           comments.push(foundRow(scanner, row));
         if (joints.some((mark) => first === mark[0] && isAt(mark, row, start + mark.length)))
           findings.add('joined-files', () => foundRow(scanner, row));

@@ -119,6 +119,8 @@ describe('a row that is no record', () => {
     ['errors of a spreadsheet in the first column', table('#N/A,Bern,Aare,3', ...towns)],
     ['a header that begins with #', '#id,n\n1,5\n2,6\n3,7\n'],
     ['names that begin with #', `tag,n\n#ulm,5\n#bonn,6\ntrier,7\n`],
+    ['tags among numbers and names', `tag,n\n${'#ulm,1\n'.repeat(12)}bonn,2\n3,4\n5,6\n7,8\n`],
+    ['many tags among numbers', `tag,n\n${'#ulm,1\n'.repeat(60)}3,4\n5,6\n7,8\n`],
     ['ids of two kinds', table(...towns, 'A5,Bern,Aare,3')],
     ['a last row with a value more', table(...towns, 'A5,Bern,,')],
     ['a first cell that is missing in several rows', table(',,,4', ...towns, ',,,29')],
