@@ -33,8 +33,7 @@ export const portalLines = ({ name, url, findings, newAdminPassword: password }:
   lines(
     `portal ${name} (${url})`,
     findings.map(({ ok, what, hint }) => {
-      const mark = ok ? 'ok' : 'NO';
-      return [`  ${ok === null ? '? ' : mark}  ${what}`, hintLine(hint, '      ')];
+      return [`  ${{ true: 'ok', false: 'NO', null: '? ' }[`${ok}`]}  ${what}`, hintLine(hint, '      ')];
     }),
     password !== null && `  its store is new: the password of its user admin is ${password} (shown this once)`,
   );

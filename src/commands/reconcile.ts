@@ -135,6 +135,7 @@ const reconcileOn = async (
 ): Promise<Reconciled[]> => {
   const target = { manifest: manifest.name, portal: manifest.portal };
   const portal = await runtime.portals.open(target.portal);
+  if (how.find) portal.traits.forget(); // it may be another release by now
   const { wishes: list } = await gatherManifestSources(manifest, runtime.sourceTools(signal));
   const unknown = [...(how.find?.mapping.keys() ?? [])].filter((key) => !list.keys.has(key));
   if (unknown.length > 0) {

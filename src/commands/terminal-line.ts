@@ -97,8 +97,7 @@ export const wrapToCells = (text: string, most: number): string[] => {
   let line = start;
   for (const [next] of text.slice(start.length).matchAll(word)) {
     const alone = `${indent}${next.trimStart()}`;
-    const isFitting = cellsOf(line) + cellsOf(next) <= most;
-    if (isFitting || line === start || cellsOf(alone) > most) line += next;
+    if (cellsOf(line) + cellsOf(next) <= most || line === start || cellsOf(alone) > most) line += next;
     else {
       lines.push(line);
       line = alone;

@@ -82,7 +82,8 @@ export const datastoreOf = (caller: Caller, traits: Traits, importMs: number) =>
     const words = redact(JSON.stringify(isFailed ? value.error : shown)).slice(0, 300);
     const message = `portal ${name}: the rows of ${uuid} cannot be counted: ${words}`;
     if (isFailed) return new PortalBusyError(message, request, { hint: 'nothing to do: it is retried' });
-    return new PortalReplyError(message, request, { hint: hintFor('odd-answer') });
+    const ofSearch = 'let the account search; if the portal has no search any more, `sluice rebuild` finds out';
+    return new PortalReplyError(message, request, { hint: value === null ? ofSearch : hintFor('odd-answer') });
   };
   /** Tables by the uuids of their resources; null for one that is not there, none for one that could not be counted. */
   const tables = async (uuids: readonly string[], signal: AbortSignal): Promise<Map<string, PortalTable | null>> => {

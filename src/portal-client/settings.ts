@@ -106,6 +106,11 @@ export const traitsOf = (remembered: PortalTraits, learnt: (traits: PortalTraits
     /** What was learned last, however long ago. */
     last: <K extends keyof PortalTraits>(name: K): PortalTraits[K] => known[name],
 
+    forget: (): void => {
+      known = {};
+      learnt(known);
+    },
+
     learn: (changes: PortalTraits): void => {
       const entries = Object.entries(changes) as [keyof PortalTraits, unknown][];
       for (const [name] of entries) absentUntil.set(name, performance.now() + absentMs);

@@ -35,8 +35,7 @@ export const stateWatch = (parts: StateWatchParts) => {
     const rank = (each: { role: string; host: string; pid: number }): string =>
       [each.role === 'start' ? 0 : 1, each.host, each.pid].join(' ');
     const all = [...(await liveWorkers(redis, keys, 0)).values()].map(rank);
-    const own = rank({ role, host: hostname(), pid: process.pid });
-    return all.every((other) => own <= other);
+    return all.every((other) => rank({ role, host: hostname(), pid: process.pid }) <= other);
   };
 
   const watch = {

@@ -169,6 +169,21 @@ describe('the size of a table', () => {
     expect(datastore.counts()).toBe(true);
   });
 
+  it('is unknown where the portal has given its search up, once that may be found out again', async () => {
+    let reply: Answer = { body: { result: { total: 2 } } };
+    const server = await startSmallPortal({ intercept: ({ path }) => (path.startsWith(search) ? reply : undefined) });
+    onTestFinished(() => server.close());
+    const { datastore, traits } = openForTest(server.url, { readRetries: 0 });
+    expect(await datastore.table('u', calm)).toEqual({ rows: 2, columns: [] });
+    reply = page(404, 'Page not found');
+    expect(await failureFrom(datastore.table('u', calm))).toMatchObject({
+      hint: expect.stringContaining('`sluice rebuild`'),
+    });
+    traits.forget();
+    expect(await datastore.table('u', calm)).toBeUndefined();
+    expect(datastore.counts()).toBe(false);
+  });
+
   it('is an error where the search fails, and none of many tables', async () => {
     const { portal } = await withReply(search, { body: { error: { message: 'syntax error' } } });
     expect(await failureFrom(portal.datastore.table('u', calm))).toMatchObject({ code: 'portal-busy' });

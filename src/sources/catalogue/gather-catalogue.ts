@@ -39,10 +39,8 @@ export const amended = (entry: unknown, { defaults, overrides }: Pick<CatalogueS
   return copy;
 };
 
-const hasOneOf = (entry: unknown, path: string, values: readonly (string | number | boolean)[]): boolean => {
-  const wanted = new Set(values.map(String));
-  return valuesAt(entry, path.split('.')).some((value) => wanted.has(String(value)));
-};
+const hasOneOf = (entry: unknown, path: string, values: readonly (string | number | boolean)[]): boolean =>
+  valuesAt(entry, path.split('.')).some((value) => values.map(String).includes(String(value)));
 
 const valuesAt = (value: unknown, [step, ...rest]: string[]): unknown[] => {
   if (Array.isArray(value)) {

@@ -29,8 +29,7 @@ const isEmpty = (value: Value): boolean =>
 const entriesOf = (map: ValueMap, hasDates: boolean): [string, Value][] => {
   const entries = Object.entries(map);
   if (!hasDates || !isDateObject(map)) return entries;
-  const after = entries.findIndex(([key]) => key === 'errors') + 1;
-  return entries.toSpliced(after, 0, ...hiddenDateProperties(map));
+  return entries.toSpliced(entries.findIndex(([key]) => key === 'errors') + 1, 0, ...hiddenDateProperties(map));
 };
 
 const leaf = (value: Value, indent: number): string => {
