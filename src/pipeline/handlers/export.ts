@@ -145,13 +145,11 @@ const findingsOfList = ({ unread, complete }: Listing, resources: readonly strin
   const nowhere = { dataset: null, resource: null, nid: null };
   const missing = `datasets may be missing, and none was marked as removed: ${complete}`;
   const hidden = `${plural(unread, 'node')} in no list ${unread === 1 ? 'was' : 'were'} not looked for; the user may see drafts among them`;
+  const alone = (nid: string) => `resource node ${nid} may not be read, and is not exported`;
   return [
     ...(complete === true ? [] : [{ code: 'list-incomplete' as const, ...nowhere, message: missing }]),
     ...(unread > 0 ? [{ code: 'hidden-nodes' as const, ...nowhere, message: hidden }] : []),
-    ...resources.map((nid) => ({
-      ...{ code: 'resource-unreadable' as const, ...nowhere, nid },
-      message: `resource node ${nid}, which no dataset lists, may not be read, and is not exported`,
-    })),
+    ...resources.map((nid) => ({ code: 'resource-unreadable' as const, ...nowhere, nid, message: alone(nid) })),
   ];
 };
 
