@@ -1,7 +1,7 @@
 // Reads of a portal that serve for five minutes.
 import { abortable } from '../util/concurrency.ts';
 
-const validMs = 300_000;
+export const validMs = 300_000;
 
 /**
  * Caches reads by key; one that fails is repeated by the next call. `shared`: the signal readings run under, because they

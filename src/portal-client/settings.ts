@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import type { Vocabulary } from '../dataset-api/fields.ts';
 import type { Log } from '../model/log.ts';
+import { validMs } from './read-cache.ts';
 
 /** Where a portal is, who logs in there, and how patient the client is. */
 export interface PortalSettings {
@@ -89,7 +90,6 @@ export type Traits = ReturnType<typeof traitsOf>;
 
 /** Parts of the API that a portal may get, or was without for a moment only. */
 const absent: PortalTraits = { datastore: false, counts: 'none', suggestions: false };
-const absentMs = 300_000;
 
 /**
  * What is known of a portal; `learnt` is called with all of it after each change. A part of the API that it has offered it owes;
@@ -113,7 +113,7 @@ export const traitsOf = (remembered: PortalTraits, learnt: (traits: PortalTraits
 
     learn: (changes: PortalTraits): void => {
       const entries = Object.entries(changes) as [keyof PortalTraits, unknown][];
-      for (const [name] of entries) absentUntil.set(name, performance.now() + absentMs);
+      for (const [name] of entries) absentUntil.set(name, performance.now() + validMs);
       if (entries.every(([name, value]) => JSON.stringify(known[name]) === JSON.stringify(value))) return;
       known = { ...known, ...changes };
       learnt(known);
