@@ -32,8 +32,9 @@ export const probePortal = async (
 export const portalLines = ({ name, url, findings, newAdminPassword: password }: PortalFinding): string[] =>
   lines(
     `portal ${name} (${url})`,
-    findings.map(({ ok, what, hint }) => {
-      return [`  ${{ true: 'ok', false: 'NO', null: '? ' }[`${ok}`]}  ${what}`, hintLine(hint, '      ')];
-    }),
+    findings.map(({ ok, what, hint }) => [
+      `  ${ok === null ? '? ' : ok ? 'ok' : 'NO'}  ${what}`,
+      hintLine(hint, '      '),
+    ]),
     password !== null && `  its store is new: the password of its user admin is ${password} (shown this once)`,
   );

@@ -67,7 +67,8 @@ export class PortalSupervisor {
   async #serve(): Promise<boolean> {
     const { dataDir, port = 0 } = this.#options;
     const before = await storedAddress(dataDir);
-    for (const wanted of new Set([port === 0 && before !== '' ? Number(new URL(before).port) : port, port])) {
+    const kept = port === 0 && before !== '' ? Number(new URL(before).port) : port;
+    for (const wanted of new Set([kept, port])) {
       try {
         this.server = await startPortalServer({ ...this.#options, port: wanted });
       } catch (error) {

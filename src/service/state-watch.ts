@@ -34,8 +34,8 @@ export const stateWatch = (parts: StateWatchParts) => {
     const { redis, keys, role } = parts;
     const rank = (each: { role: string; host: string; pid: number }): string =>
       [each.role === 'start' ? 0 : 1, each.host, each.pid].join(' ');
-    const all = [...(await liveWorkers(redis, keys, 0)).values()].map(rank);
-    return all.every((other) => rank({ role, host: hostname(), pid: process.pid }) <= other);
+    const own = rank({ role, host: hostname(), pid: process.pid });
+    return (await liveWorkers(redis, keys, 0)).values().every((other) => own <= rank(other));
   };
 
   const watch = {

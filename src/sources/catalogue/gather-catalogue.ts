@@ -40,7 +40,7 @@ export const amended = (entry: unknown, { defaults, overrides }: Pick<CatalogueS
 };
 
 const hasOneOf = (entry: unknown, path: string, values: readonly (string | number | boolean)[]): boolean =>
-  valuesAt(entry, path.split('.')).some((value) => values.map(String).includes(String(value)));
+  valuesAt(entry, path.split('.')).some((value) => values.some((wanted) => String(wanted) === String(value)));
 
 const valuesAt = (value: unknown, [step, ...rest]: string[]): unknown[] => {
   if (Array.isArray(value)) {

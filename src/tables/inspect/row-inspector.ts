@@ -11,7 +11,8 @@ import { swallowedRows } from './swallowed-rows.ts';
 
 const empty = kindNumber('empty');
 const text = kindNumber('text');
-const [sharp, space, mostMarked] = [0x23, 0x20, 50];
+const [sharp, space] = [0x23, 0x20];
+const mostMarked = 50;
 
 /** What begins a text that is looked at (1), ends one (2), or does so (4, 8) where it has both, by bytes. */
 const ends = [' =#[', " ]}>'", 'ACDGHINOSTUbdnp%', ')"'].map((signs) => Buffer.from(signs));
@@ -25,7 +26,7 @@ const sheetErrors = /^(?:#(?:REF!|NAME\?|VALUE!|DIV\/0!|N\/A|NUM!|NULL!|SPILL!|C
 
 /** Values as JavaScript and Python name them; Java, .NET, PHP, R and others; databases, spreadsheets; and places in templates. */
 const programValues = [
-  /\[(?:object \w+|Function|Array|Object|Circular)\b.*\]|<[^<>]* at 0x[\da-f]+>|<class '.*'>|b(['"]).*\1|(?:Decimal|Timestamp|Timedelta|UUID)\(["'].*\)|datetime\.(?:date|time)\w*\(.*\)|(?:np|numpy)\.(?:float|u?int|str_|bool|datetime64)\w*\(.*\)|OrderedDict\(.*\)|array\(\[.*\]\)|<(?:QuerySet \[|[A-Z]\w*: ).*>|[A-Z]\w* object \(\d+\)|\w+\.[A-Z]\w*\.None/,
+  /\[(?:object \w+|Function|Array|Object|Circular)\b.*\]|<[^<>]* at 0x[\da-f]+>|<class '.*'>|b'.*'|b".*"|(?:Decimal|Timestamp|Timedelta|UUID)\(["'].*\)|datetime\.(?:date|time)\w*\(.*\)|(?:np|numpy)\.(?:float|u?int|str_|bool|datetime64)\w*\(.*\)|OrderedDict\(.*\)|array\(\[.*\]\)|<(?:QuerySet \[|[A-Z]\w*: ).*>|[A-Z]\w* object \(\d+\)|\w+\.[A-Z]\w*\.None/,
   /\[(?:L[\w.$]+;|[BCDFIJSZ])@[\da-f]+|[a-z]\w*(?:\.[\w$]+)+@[\da-f]{5,8}|Optional(?:\[.*\]|\(.*\)|\.empty)|System\.(?:\w+\[\]|Collections\..*)|@\{.*=.*\}|[aO]:\d+:(?:\{.*\}|".*)|c\(["\d].*\)|#<[A-Za-z].*>|(?:[\w:]+=)?[A-Z]{4,}\(0x[\da-f]+\)|<\w+: 0x[\da-f]+>|%!\w?\(.*\)|map\[\w+:.*\]/,
   /(?:ObjectId|ISODate|Number(?:Int|Long|Decimal))\(.+\)|\{"+\$(?:oid|date|number\w+)"+:.*\}|\[BLOB\b.*\]|<Binary data>|="+[^"]*"+|#{5,}|Loading\.\.\.|\{\{.*\}\}|\$\{.*\}|<%.*%>|%\(\w+\)s/,
 ];
