@@ -12,6 +12,7 @@ import { loadManifest } from '../sources/manifest/load.ts';
 import type { Manifest } from '../sources/manifest/schema.ts';
 import { makeFolder } from '../util/files.ts';
 import { byName } from '../util/natural.ts';
+import { listed } from '../util/plural.ts';
 import { quoted } from './init-files.ts';
 import { type Io, warn } from './io.ts';
 
@@ -101,8 +102,7 @@ ${resources.join('')}`;
     if (before.split('\n', 1)[0] !== headOf(data)) throw noManifest(named, 'other data of this name was published');
     await writeFile(path, text);
   }
-  const [names, rest] = [leftOut.slice(0, 10).join(', '), leftOut.length - 10];
-  const left = rest > 0 ? `${names} and ${rest} more` : names;
+  const left = listed(leftOut);
   if (left) warn(io, `${named}: left out ${left}: folders are datasets of their own, and portals refuse other files`);
   return { path, text, isSaved, of: named };
 };

@@ -14,7 +14,7 @@ import {
   type TableVersion,
 } from '../../model/table-history.ts';
 import type { ResourceWish } from '../../model/wish.ts';
-import { countText } from '../../util/plural.ts';
+import { countText, listed } from '../../util/plural.ts';
 import { durationWords } from '../../util/quantity.ts';
 import { isLate } from './known-wish.ts';
 
@@ -95,13 +95,12 @@ const columnFaults = (columns: TableColumn[], { columns: policy = 'any' }: Table
     const isKnown = ![column.kind, kind].some((each) => each === undefined || each === 'mixed' || each === 'empty');
     return isKnown && column.kind !== kind ? [`${quoted(column.name)} from ${column.kind} to ${kind}`] : [];
   });
+  const renames = [...renamed].map(([from, to]) => `${quoted(from)} to ${quoted(to)}`);
   const rule = ` (\`columns: ${policy}\`)`;
   return [
     ...(gone.length > 0 ? [`${namesOf(gone)} lost${rule}`] : []),
-    ...(renamed.size > 0
-      ? [`renamed: ${some([...renamed].map(([from, to]) => `${quoted(from)} to ${quoted(to)}`))}${rule}`]
-      : []),
-    ...(retyped.length > 0 ? [`values changed: ${some(retyped)}${rule}`] : []),
+    ...(renamed.size > 0 ? [`renamed: ${listed(renames, 5)}${rule}`] : []),
+    ...(retyped.length > 0 ? [`values changed: ${listed(retyped, 5)}${rule}`] : []),
     ...(policy === 'keep' && added.length > 0 ? [`${namesOf(added)} added${rule}`] : []),
   ];
 };
@@ -133,15 +132,10 @@ const nullFaults = ({ rows, contents: columns }: CheckedTable, { nulls }: TableG
   });
 };
 
-const mostNamed = 5;
-
-const some = (texts: string[]): string =>
-  texts.length <= mostNamed
-    ? texts.join(', ')
-    : `${texts.slice(0, mostNamed).join(', ')} and ${texts.length - mostNamed} more`;
-
-const namesOf = (columns: TableColumn[]): string =>
-  `column${columns.length === 1 ? '' : 's'} ${some(columns.map(({ name }) => quoted(name)))}`;
+const namesOf = (columns: TableColumn[]): string => {
+  const names = columns.map(({ name }) => quoted(name));
+  return `column${names.length === 1 ? '' : 's'} ${listed(names, 5)}`;
+};
 
 const quoted = (name: string): string => `\`${name}\``;
 

@@ -1,7 +1,7 @@
 // A row on its way through the steps, what a step is, and the faults of rows and of steps.
 import { errorMessage, type TableFaultError, TableInputError, TableStepError } from '../../model/errors.ts';
 import type { Step } from '../../model/recipe/steps.ts';
-import { countText } from '../../util/plural.ts';
+import { countText, listed } from '../../util/plural.ts';
 import { faultOf } from '../scan/fault-kinds.ts';
 
 export interface Row {
@@ -101,9 +101,8 @@ export class NotOneTable extends TableInputError {
 }
 
 export const noColumn = (step: string, name: string, columns: string[]): TableStepError => {
-  const known = columns.map(shown);
-  const list = known.length > 20 ? `${known.slice(0, 20).join(', ')} and ${known.length - 20} more` : known.join(', ');
-  return new TableStepError(`step ${step}: there is no column ${shown(name)}; there are ${list}`, {
+  const known = listed(columns.map(shown), 20);
+  return new TableStepError(`step ${step}: there is no column ${shown(name)}; there are ${known}`, {
     hint: 'names are compared letter by letter; earlier steps may have renamed or dropped the column',
   });
 };

@@ -141,9 +141,6 @@ const budgetOf = (zip: ZipFile, name: string, limits: Limits): ((entry: Entry, a
 
 const keyOf = (path: string): string => posix.resolve('/', path).toLowerCase();
 
-export const listed = (names: string[]): string =>
-  names.length > 10 ? `${names.slice(0, 10).join(', ')} and ${names.length - 10} more` : names.join(', ');
-
 const entriesOf = async (zip: ZipFile, name: string, cancelled: CancelFlag): Promise<Map<string, Entry>> => {
   if (zip.entryCount > mostEntries) {
     throw new TableInputError(`${name} holds ${zip.entryCount} entries, more than the limit of ${mostEntries}`, {

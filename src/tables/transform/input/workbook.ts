@@ -2,6 +2,7 @@
 import { posix } from 'node:path';
 import type { Entry } from 'yauzl';
 import { TableFaultError, TableInputError } from '../../../model/errors.ts';
+import { listed } from '../../../util/plural.ts';
 import { sniffBytes } from '../../scan/encodings.ts';
 import { faultOf } from '../../scan/fault-kinds.ts';
 import { titlesAbove } from '../../scan/faults.ts';
@@ -17,7 +18,7 @@ import {
   type Table,
   tooLarge,
 } from '../row.ts';
-import { type Archive, listed } from './bytes.ts';
+import type { Archive } from './bytes.ts';
 import { resumed } from './delimited.ts';
 import { stylesShow } from './number-format.ts';
 import { readSheet, readXml, type SheetContent, type SheetFacts, unescaped, type XmlEvents } from './workbook-sheet.ts';
