@@ -31,11 +31,16 @@ export type Vocabulary = 'tags' | 'format' | 'dkan_topics';
 /** A term given by name; portals that accept names find or create the term (recorded-behaviour 8). */
 export type NamedTerm = { tid: 'autocreate'; name: string; vocabulary_machine_name: Vocabulary };
 
-/** How a key of a manifest stands in a field of a node. `read` gives undefined, or something empty, where there is nothing. */
+/** How a key of a manifest stands in a field of a node. */
 interface Row {
   field: string;
   write: (value: unknown) => FieldItem[];
-  read: (items: readonly FieldItem[]) => unknown;
+  /** Undefined, or something empty, where there is nothing; absent for terms and groups, which nodes hold as ids. */
+  read?: (items: readonly FieldItem[]) => unknown;
+  /** Plain text, which refers to nothing, releases nothing and chooses no text format. */
+  plain?: boolean;
+  /** Most items that editing forms of older portals take (recorded behaviour 8a); any number where absent. */
+  mostInForms?: 0 | 1;
 }
 
 /** Rows by key of the manifest; a dot leads into a mapping. */
@@ -45,12 +50,14 @@ const text = (field: string, property = 'value'): Row => ({
   field,
   write: (value) => [{ [property]: String(value) }],
   read: ([item]) => itemText(item?.[property]),
+  plain: true,
 });
 
 const texts = (field: string): Row => ({
   field,
   write: (values) => listOf(values).map((value) => ({ value: String(value) })),
   read: (items) => items.flatMap(({ value }) => itemText(value) ?? []),
+  plain: true,
 });
 
 /** Terms by name, of which nodes hold the ids. */
@@ -58,14 +65,13 @@ const terms = (field: string, vocabulary: Vocabulary): Row => ({
   field,
   write: (names) =>
     [...new Set(listOf(names))].map((name) => ({ tid: 'autocreate', name, vocabulary_machine_name: vocabulary })),
-  read: () => undefined,
 });
 
-const description: Row = { ...text('body'), write: (value) => [{ value, format: 'html' }] };
+const description: Row = { ...text('body'), plain: false, write: (value) => [{ value, format: 'html' }] };
 
 const datasetRows: Rows = {
   description,
-  summary: { ...text('body', 'summary'), write: (summary) => [{ value: '', summary, format: 'html' }] },
+  summary: { ...text('body', 'summary'), plain: false, write: (summary) => [{ value: '', summary, format: 'html' }] },
   tags: terms('field_tags', 'tags'),
   topics: terms('field_topic', 'dkan_topics'),
   license: text('field_license'),
@@ -73,13 +79,14 @@ const datasetRows: Rows = {
     field: 'field_frequency',
     write: (value) => [{ value: frequencyCode(String(value)) ?? value }],
     read: ([item]) => keptFrequency(itemText(item?.value)),
+    plain: true,
   },
   'contact.name': text('field_contact_name'),
   'contact.email': text('field_contact_email'),
   author: text('field_author'),
   access: text('field_public_access_level'),
   rights: text('field_rights'),
-  'spatial.wkt': text('field_spatial', 'wkt'),
+  'spatial.wkt': { ...text('field_spatial', 'wkt'), plain: false, mostInForms: 0 },
   'spatial.label': text('field_spatial_geographical_cover'),
   temporal: {
     field: 'field_temporal_coverage',
@@ -98,32 +105,44 @@ const datasetRows: Rows = {
     field: 'og_group_ref',
     write: (groups) =>
       listOf(groups).map((group) => (/^\d+$/.test(String(group)) ? { target_id: String(group) } : { title: group })),
-    read: () => undefined,
   },
   landingPage: text('field_landing_page', 'url'),
   additionalInfo: {
     field: 'field_additional_info',
     write: (facts) => Object.entries(recordOf(facts)).map(([first, second]) => ({ first, second: String(second) })),
     read: (items) => Object.fromEntries(items.map(({ first, second }) => [first, second])),
+    plain: true,
+    mostInForms: 1,
   },
   dataDictionary: text('field_data_dictionary'),
   dataDictionaryType: text('field_data_dictionary_type'),
   conformsTo: text('field_conforms_to', 'url'),
-  isPartOf: text('field_is_part_of'),
+  isPartOf: { ...text('field_is_part_of'), mostInForms: 0 },
   relatedContent: {
     field: 'field_related_content',
     write: (links) => listOf(links).map(recordOf),
     read: (items) => items.map(({ title, url }) => ({ title, url })),
+    plain: true,
+    mostInForms: 1,
   },
-  themes: texts('field_pod_theme'),
+  themes: { ...texts('field_pod_theme'), mostInForms: 0 },
   modified: {
     field: 'field_modified_source_date',
     write: (day) => [{ value: dateTime(day) }],
     read: ([item]) => dayOf(item?.value),
+    mostInForms: 0,
   },
 };
 
 const resourceRows: Rows = { description, format: terms('field_format', 'format') };
+
+/** Fields that anyone may set who may describe a dataset. */
+export const plainFields = new Set(Object.values(datasetRows).flatMap(({ field, plain }) => (plain ? field : [])));
+
+/** Fields of which editing forms of older portals take no item, or one. */
+export const limitedInForms = Object.values(datasetRows).flatMap(({ field, mostInForms: most }) =>
+  most === undefined ? [] : { field, most },
+);
 
 /** Node fields of a dataset. `fields` is merged last, so it overrides the friendly keys. */
 export const datasetFields = (metadata: DatasetMetadata, fields: NodeFields = {}): NodeFields => ({
@@ -151,7 +170,7 @@ export const resourceFields = (
 export const datasetValues = (node: NodeFields, named: Record<string, unknown>): Record<string, unknown> => {
   const values: Record<string, unknown> = {};
   for (const [key, { field, read }] of Object.entries(datasetRows)) {
-    const value = named[key] ?? read(fieldItems(node, field));
+    const value = named[key] ?? read?.(fieldItems(node, field));
     const [outer = '', inner] = key.split('.');
     if (value === undefined) continue;
     values[outer] = inner === undefined ? value : { ...recordOf(values[outer]), [inner]: value };

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { datasetFields, resourceFields } from '../../src/dataset-api/fields.ts';
+import { datasetFields, limitedInForms, plainFields, resourceFields } from '../../src/dataset-api/fields.ts';
 
 describe('fields of a dataset', () => {
   it('every friendly key becomes its node field in the entity shape', () => {
@@ -99,4 +99,17 @@ describe('fields of a resource', () => {
       field_link_api: { und: [{ url: 'https://example.org/x' }] },
     });
   });
+});
+
+it('a field that refers to nodes or terms, or chooses a text format, is not plain', () => {
+  const others = ['body', 'field_tags', 'field_topic', 'og_group_ref', 'field_spatial', 'field_resources'];
+  expect(others.filter((name) => plainFields.has(name))).toEqual([]);
+  expect([...plainFields]).toContain('field_license');
+});
+
+it('editing forms of older portals lack four fields, and take one item of two', () => {
+  const limited = Map.groupBy(limitedInForms, ({ most }) => most);
+  const names = (most: 0 | 1) => limited.get(most)?.map(({ field }) => field);
+  expect(names(0)).toEqual(['field_spatial', 'field_is_part_of', 'field_pod_theme', 'field_modified_source_date']);
+  expect(names(1)).toEqual(['field_additional_info', 'field_related_content']);
 });

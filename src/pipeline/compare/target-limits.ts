@@ -1,18 +1,10 @@
 // Planned content that the portal cannot hold, reported before anything is sent.
 import { stat } from 'node:fs/promises';
-import { type FieldItem, itemsOfField } from '../../dataset-api/fields.ts';
+import { type FieldItem, itemsOfField, limitedInForms } from '../../dataset-api/fields.ts';
 import { orNull, PortalRefusedError } from '../../model/errors.ts';
-import type { DatasetWish, NodeFields, ResourceWish } from '../../model/wish.ts';
+import type { DatasetWish, ResourceWish } from '../../model/wish.ts';
 import type { Portal } from '../../portal-client/client.ts';
-
-/** Fields that editing forms of older portals do not have (recorded behaviour 8a). */
-const unknownToForms = ['field_spatial', 'field_is_part_of', 'field_pod_theme', 'field_modified_source_date'];
-
-/** Fields of which these forms take one item. */
-const singleInForms = ['field_additional_info', 'field_related_content'];
-
-/** Keys that the remark on a limit names. */
-const named = 3;
+import { listed } from '../../util/plural.ts';
 
 export const targetLimits = (portal: Portal) => {
   const found: { limit: string; key: string }[] = [];
@@ -23,8 +15,11 @@ export const targetLimits = (portal: Portal) => {
 
   const addForm = ({ key, published, fields }: DatasetWish | ResourceWish): void => {
     if (!published) note('the portal publishes every node that it creates, so drafts are not created', key);
-    for (const name of unknownToForms) if (count(fields, name) > 0) note(`the portal has no ${name}`, key);
-    for (const name of singleInForms) if (count(fields, name) > 1) note(`the portal accepts one item of ${name}`, key);
+    for (const { field, most } of limitedInForms) {
+      const items = itemsOfField(fields[field])?.length ?? 0;
+      if (items > most)
+        note(most === 0 ? `the portal has no ${field}` : `the portal accepts one item of ${field}`, key);
+    }
     const format = itemsOfField(fields.body)?.[0]?.format;
     if (typeof format === 'string' && !['html', 'plain_text'].includes(format))
       note(`the portal may refuse the text format ${format}`, key);
@@ -75,10 +70,8 @@ export const targetLimits = (portal: Portal) => {
 
     remarks: (): string[] =>
       [...Map.groupBy(found, ({ limit }) => limit)].map(([limit, items]) => {
-        const keys = items.slice(0, named).map(({ key }) => key);
-        return `${limit}: ${keys.join(', ')}${items.length > named ? ` and ${items.length - named} more` : ''}`;
+        const keys = items.map(({ key }) => key);
+        return `${limit}: ${listed(keys, 3)}`;
       }),
   };
 };
-
-const count = (fields: NodeFields, name: string): number => itemsOfField(fields[name])?.length ?? 0;

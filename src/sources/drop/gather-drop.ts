@@ -2,6 +2,7 @@
 // small files beside it.
 import { basename, join } from 'node:path';
 import { z } from 'zod';
+import { plainFields } from '../../dataset-api/fields.ts';
 import { datasetMetadataFaults } from '../../dataset-api/metadata.ts';
 import { titleOfName } from '../../dataset-api/names.ts';
 import {
@@ -172,15 +173,6 @@ const checkedValue = <T>(document: PlacedValue, schema: z.ZodType<T>, value: unk
   if (checked.value !== null && others.length === 0) return checked.value;
   throw new ManifestError([...checked.problems, ...others]);
 };
-
-/** Fields of plain text, which refer to nothing, release nothing and choose no text format. */
-const plainFields = new Set(
-  [
-    'additional_info author conforms_to contact_email contact_name data_dictionary data_dictionary_type',
-    'frequency granularity is_part_of landing_page language license pod_theme public_access_level',
-    'related_content rights spatial_geographical_cover',
-  ].flatMap((names) => names.split(' ').map((name) => `field_${name}`)),
-);
 
 const plainValue = z.strictObject({
   und: z.array(z.partialRecord(z.enum(['value', 'url', 'title', 'first', 'second']), z.string())),
