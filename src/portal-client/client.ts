@@ -118,17 +118,7 @@ const viewOf = (shared: Shared, lease: WriteLease | null) => {
     /** sha256 (hex) of a file by its `uri` (`public://…`, `private://…`), as this account is served it; null when it is not. */
     async fileHash(uri: string, signal: AbortSignal): Promise<string | null> {
       const path = filePath(uri);
-      if (path === null) return null;
-      return this.file(
-        path,
-        async ({ status, body }) => {
-          if (status !== 200) return null;
-          const hash = createHash('sha256');
-          for await (const chunk of body) hash.update(chunk);
-          return hash.digest('hex');
-        },
-        signal,
-      );
+      return path === null ? null : session.file(path, hashOf, signal);
     },
 
     /** A file by its path below the portal's address, streamed, as this account is served it. See `Http.file`. */
@@ -161,4 +151,11 @@ const portalOf = (shared: Shared, lease: WriteLease | null): Portal => ({
 export const Portal = {
   /** Opens the client of a portal. Nothing is sent before the first call. @throws TypeError when `url` is no URL. */
   open: (settings: PortalSettings, hooks: PortalHooks): Portal => portalOf(sharedParts(settings, hooks), null),
+};
+
+const hashOf = async ({ status, body }: FileReply): Promise<string | null> => {
+  if (status !== 200) return null;
+  const hash = createHash('sha256');
+  for await (const chunk of body) hash.update(chunk);
+  return hash.digest('hex');
 };

@@ -123,15 +123,11 @@ export class Session {
   async file<T>(path: string, take: (reply: FileReply) => Promise<T>, signal: AbortSignal): Promise<T> {
     for (let at = path, hops = 0; ; hops++) {
       const from = at;
-      const answer = await this.http.file(
-        from,
-        credentialsFor(await this.current(signal), from),
-        async (reply) => {
-          const next = hops < maxRedirects ? this.#pathBehind(reply, from) : null;
-          return next === null ? { taken: await take(reply) } : { next };
-        },
-        signal,
-      );
+      const follow = async (reply: FileReply) => {
+        const next = hops < maxRedirects ? this.#pathBehind(reply, from) : null;
+        return next === null ? { taken: await take(reply) } : { next };
+      };
+      const answer = await this.http.file(from, credentialsFor(await this.current(signal), from), follow, signal);
       if ('taken' in answer) return answer.taken;
       at = answer.next;
     }

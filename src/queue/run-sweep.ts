@@ -124,9 +124,8 @@ const silentMs = 12 * 3600 * 1000;
 const silenceSchema = z.looseObject({ trace: z.looseObject({ at: z.number() }) });
 
 /** True for a job that a worker has had for long without a word. */
-export const isSilent = ({ processedOn = Date.now(), data }: Pick<Job, 'processedOn' | 'data'>): boolean => {
-  return Date.now() - Math.max(processedOn, silenceSchema.safeParse(data).data?.trace.at ?? 0) > silentMs;
-};
+export const isSilent = ({ processedOn = Date.now(), data }: Pick<Job, 'processedOn' | 'data'>): boolean =>
+  Date.now() - Math.max(processedOn, silenceSchema.safeParse(data).data?.trace.at ?? 0) > silentMs;
 
 /** Takes silent jobs from their workers: the engine puts them back, where they can be removed. */
 export const breakSilence = async (queues: Queues, portal: string, ids: readonly string[]): Promise<void> => {

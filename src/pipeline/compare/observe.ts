@@ -115,9 +115,8 @@ const rowsFault = (rows: number | null, size: PortalTable | null | undefined): s
     : `its datastore holds ${size?.rows ?? 'no'} rows, ${rows} were imported`;
 
 /** Why the state of a table does not show that it is imported; null where it does, or its node is gone. */
-const stateFault = async (portal: Portal, nid: string, signal: AbortSignal): Promise<string | null> => {
-  return (await orNull(toldOf(portal, nid, signal), [PortalGoneError]))?.fault ?? null;
-};
+const stateFault = async (portal: Portal, nid: string, signal: AbortSignal): Promise<string | null> =>
+  (await orNull(toldOf(portal, nid, signal), [PortalGoneError]))?.fault ?? null;
 
 /** Every node the listing shows, by uuid in lower case. */
 export const listNodes = async (portal: Portal, signal: AbortSignal): Promise<Map<string, ListedNode>> => {
