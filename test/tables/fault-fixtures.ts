@@ -182,6 +182,22 @@ export const faultFixtures: FaultFixture[] = [
     column: 2,
   },
   {
+    title: 'letters that became question marks',
+    content: 'id,name\n1,M?ller\n',
+    kind: 'lost-letter',
+    verdict: 'sound',
+    line: 2,
+    column: 2,
+  },
+  {
+    title: 'characters as web pages write them',
+    content: 'id,name\n1,M&uuml;ller\n',
+    kind: 'character-reference',
+    verdict: 'sound',
+    line: 2,
+    column: 2,
+  },
+  {
     title: 'several kinds of line ends',
     content: 'id,name\r\n1,Ann\n2,Bob\r\n',
     kind: 'line-ends-mixed',

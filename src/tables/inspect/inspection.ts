@@ -1,5 +1,4 @@
 // Inspects a table in one pass: encoding, layout, header, rows, values, and the table as a whole.
-import { isAscii } from 'node:buffer';
 import type { ColumnKind } from '../../model/table-history.ts';
 import type { CellScanner } from '../scan/cell-scanner.ts';
 import { contextAt } from '../scan/cell-text.ts';
@@ -62,10 +61,18 @@ interface InspectionSettings extends Pick<OpenTable, 'signature' | 'layout' | 'b
   apart: ReadonlySet<number>;
 }
 
-const lostTexts = [
-  { kind: 'replaced', bytes: Buffer.from([0xef, 0xbf, 0xbd]) },
-  { kind: 'twice-encoded', bytes: Buffer.from([0xc3, 0x83, 0xc2]) },
-] as const;
+/**
+ * Traces of characters that an earlier conversion lost or took for others, in bytes of UTF-8. Those that were encoded twice:
+ * Ã and Â before a sign of Windows-1252, punctuation (â€), letters of Central Europe (Ä, Å), and two of other alphabets.
+ */
+const lostTexts = {
+  replaced: /\xef\xbf\xbd/g,
+  'twice-encoded':
+    /\xc3(?:\x83(?:[\xc2\xc5\xcb]|\xc6\x92|\xe2(?:\x80[^\x99\x9d\xa6]|\x82|\x84))|\x82\xc2[\xa0-\xbf]|\xa2(?:\xe2\x82\xac|\xe2\x80\x9a\xc2\xac|\xc2[\x80-\x9f])|[\x84\x85](?:\xc2[^\xa0]|\xe2\x80[\x9a\x9e\xa1\xba])|[\x8e-\x91\x98\x99][\xc2\xc5\xc6\xcb].\xc3[\x8e-\x91\x98\x99])/g,
+  'lost-letter': /\?(?<=(?<![\w./:?=&%\x80-\xff-])[A-Za-z\x80-\xff]+\?)(?=[a-z\x80-\xff]+(?![\w./:?=&%-]))/g,
+  'character-reference':
+    /&(?:#\d{2,5}|#x[\da-f]{2,4}|amp|lt|gt|quot|apos|nbsp|shy|[a-z](?:uml|acute|grave|circ|tilde|cedil|caron|slash|ring)|szlig|[ao]elig|[mn]dash|[lr][sd]quo|hellip|euro|deg);/gi,
+};
 
 /** Inspects a table that is fed chunk by chunk, without a byte order mark. */
 export const tableInspection = (settings: InspectionSettings) => {
@@ -74,8 +81,6 @@ export const tableInspection = (settings: InspectionSettings) => {
   const { delimiter } = settings.layout.dialect;
   const layout = isTable ? settings.layout : { dialect: { ...rfc4180, delimiter }, titleRows: 0 };
   const { dialect } = layout;
-  /** The bytes of the file begin with a byte order mark of UTF-8. */
-  const hasMark = bom && decodedFrom === null;
   const findings = findingList(decodedFrom === null || !isTable);
   const scanner = scannerOf(settings, rowBytes);
   const watch = new EncodingWatch();
@@ -113,9 +118,8 @@ export const tableInspection = (settings: InspectionSettings) => {
   };
 
   /** The places of lost text of a kind; where enough are known, the others count with the last of them. */
-  const lost = (chunk: Buffer, { kind, bytes }: (typeof lostTexts)[number]) => {
-    const offsets: number[] = [];
-    for (let at = chunk.indexOf(bytes); at >= 0; at = chunk.indexOf(bytes, at + 1)) offsets.push(at);
+  const lost = (text: string, kind: keyof typeof lostTexts) => {
+    const offsets = [...text.matchAll(lostTexts[kind])].map(({ index }) => index);
     const known = findings.of(kind);
     const room = mostPlaces - (known?.places.length ?? 0);
     const others = Math.max(0, offsets.length - room);
@@ -134,7 +138,8 @@ export const tableInspection = (settings: InspectionSettings) => {
         if (badAt.length < mostPlaces) badAt.push({ ...place, byte: chunk[at] ?? 0 });
       },
     }));
-    if (!isAscii(chunk)) for (const text of lostTexts) marks.push(...lost(chunk, text));
+    const text = chunk.toString('latin1');
+    for (const kind in lostTexts) marks.push(...lost(text, kind as keyof typeof lostTexts));
     let from = 0;
     const scan = (to: number): void => {
       scanner.feed(chunk.subarray(from, to));
@@ -158,7 +163,7 @@ export const tableInspection = (settings: InspectionSettings) => {
       findings.add('other-encoding', { line: 1 }, { encoding: decodedFrom, isGiven: true });
       return decodedFrom;
     }
-    if (hasMark) findings.add('bom', { line: 1, offset: 0 });
+    if (bom && decodedFrom === null) findings.add('bom', { line: 1, offset: 0 });
     if (decodedFrom !== null) {
       findings.add('wide-encoding', { line: 1 }, { name: decodedFrom, isReadable: true });
       return decodedFrom;

@@ -150,6 +150,10 @@ export const faultKinds = {
   }),
   replaced: kind({ message: 'a character was lost in an earlier conversion (U+FFFD stands in its place)' }),
   'twice-encoded': kind({ message: 'the text looks like UTF-8 that was taken for Latin-1 and encoded again' }),
+  'lost-letter': kind({ message: 'a question mark stands in a word, as where a conversion does not know a letter' }),
+  'character-reference': kind({
+    message: 'the text has a character as web pages write it, and portals show it like that',
+  }),
   'layout-unclear': kind<{ keys: string[] }>({
     code: header,
     message: 'the table is ambiguous: the file does not determine which row is the header, or what separates the cells',
