@@ -317,10 +317,8 @@ const requestedToken = async (http: Http, cookies: Cookies, signal: AbortSignal)
   const path = paths.sessionToken;
   const cookie = cookies.header(path);
   try {
-    const reply = await http.exchange(
-      { method: 'POST', path, ...(cookie && { headers: { cookie } }), body: '' },
-      signal,
-    );
+    const request = { method: 'POST', path, ...(cookie && { headers: { cookie } }), body: '' } as const;
+    const reply = await http.exchange(request, signal);
     const token = reply.text.trim().replace(/^"(.*)"$/, '$1');
     return reply.status === 200 && /^[\w-]{8,200}$/.test(token) ? token : null;
   } catch (error) {

@@ -127,9 +127,7 @@ const answerWith = (reply: ServerResponse, fault: FaultRule, answer: Forwarded):
 
 const halfOf = (body: Buffer): Buffer => body.subarray(0, Math.floor(body.length / 2));
 
-const reset = (reply: ServerResponse): void => {
-  reply.socket?.resetAndDestroy();
-};
+const reset = (reply: ServerResponse): void => void reply.socket?.resetAndDestroy();
 
 interface Forwarded {
   status: number;

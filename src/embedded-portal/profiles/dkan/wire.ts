@@ -10,9 +10,7 @@ import { chooseRecordedFormat, recordedFormats } from './formats.ts';
 const warned = new WeakSet<Call>();
 
 /** Notes that a deployed server keeps a warning of its own about a call, for which it starts an anonymous session. */
-export const warn = (call: Call): void => {
-  warned.add(call);
-};
+export const warn = (call: Call): void => void warned.add(call);
 
 const { 'application/vnd.php.serialized': _, ...readers } = specWire.readers;
 
