@@ -1,6 +1,6 @@
 // Files and folders of this host: steps that survive a kill between any two of them, flags, and what nobody needs any more.
 import { createHash, randomBytes } from 'node:crypto';
-import { chmodSync, constants, createReadStream } from 'node:fs';
+import { chmodSync, closeSync, constants, createReadStream, fsyncSync, openSync } from 'node:fs';
 import { link, lstat, mkdir, open, readdir, rename, rm, stat, unlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
@@ -31,10 +31,16 @@ export const sha256Of = async (path: string): Promise<string> => {
   return hash.digest('hex');
 };
 
-/** Resolves when the bytes of a file, or the names in a folder, are on disk. */
-export const sync = async (path: string): Promise<void> => {
-  await using file = await open(path);
-  await file.sync();
+/** Returns when the bytes of a file, or the names in a folder, are on disk; file systems that cannot do that are left alone. */
+export const syncNow = (path: string): void => {
+  const file = openSync(path, 'r');
+  try {
+    fsyncSync(file);
+  } catch (error) {
+    if (!isErrno(error, 'EINVAL', 'EPERM', 'ENOTSUP')) throw error;
+  } finally {
+    closeSync(file);
+  }
 };
 
 /** Makes the names in a folder survive a power cut; file systems that cannot sync folders are left alone. */

@@ -6,7 +6,7 @@ import type { Reason } from '../../model/report.ts';
 import type { TableDialect } from '../../tables/scan/dialect.ts';
 import { fileChunks } from '../../tables/scan/open-table.ts';
 import { readTable } from '../../tables/scan/reader.ts';
-import { sync } from '../../util/files.ts';
+import { syncNow } from '../../util/files.ts';
 import { DatabaseSync } from '../../util/sqlite.ts';
 import { type Cancellable, CancelledError } from '../../util/worker-pool.ts';
 import { identifier, serialColumn, tableColumns } from './table-files.ts';
@@ -85,8 +85,8 @@ export const importFile = async (task: Cancellable<ImportTask>): Promise<ImportA
     using db = open(task.target);
     const table = await fill(db, task);
     db.close();
-    await sync(task.target);
-    await sync(dirname(task.target));
+    syncNow(task.target);
+    syncNow(dirname(task.target));
     return { kind: 'imported', ...table };
   } catch (error) {
     rmSync(task.target, { force: true });

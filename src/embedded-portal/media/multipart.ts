@@ -50,7 +50,7 @@ const keep = async (stream: Readable, path: string | null, store: Store) => {
       ? new Writable({ write: (_chunk, _encoding, done) => done() })
       : createWriteStream(path, { flags: 'wx', mode: 0o600, flush: true });
   await pipeline(stream, noted, sink);
-  if (path !== null) await store.syncFiles();
+  if (path !== null) store.syncFiles();
   return { bytes, sha256: hash.digest('hex') };
 };
 

@@ -3,7 +3,7 @@ import { constants, existsSync, linkSync, writeFileSync } from 'node:fs';
 import { copyFile, readdir, rename, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { PortalStoreError } from '../../model/errors.ts';
-import { isErrno, makeFolder, sync } from '../../util/files.ts';
+import { isErrno, makeFolder, syncNow } from '../../util/files.ts';
 import { DatabaseSync } from '../../util/sqlite.ts';
 import { statementsOf } from './statements.ts';
 
@@ -27,9 +27,9 @@ export const backupStore = async (dataDir: string, target: string) => {
   try {
     for (const folder of folders) await makeFolder(join(partial, folder), 0o700);
     const facts = await collect(from, partial);
-    for (const name of ['portal.db', ...folders, '.']) await sync(join(partial, name));
+    for (const name of ['portal.db', ...folders, '.']) syncNow(join(partial, name));
     await rename(partial, to);
-    await sync(resolve(to, '..'));
+    syncNow(resolve(to, '..'));
     return facts;
   } catch (cause) {
     await rm(partial, { recursive: true, force: true }).catch(() => undefined); // the first fault is reported
@@ -101,6 +101,6 @@ const linkOrCopy = async (source: string, place: string): Promise<void> => {
   } catch (error) {
     if (!isErrno(error, 'EXDEV', 'EPERM', 'EMLINK', 'ENOTSUP')) throw error;
     await copyFile(source, place, constants.COPYFILE_EXCL);
-    await sync(place);
+    syncNow(place);
   }
 };

@@ -2,7 +2,7 @@
 import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { PortalPortError, PortalStoreError, SluiceError } from '../../model/errors.ts';
-import { keepPrivate, makeFolder, syncFolder } from '../../util/files.ts';
+import { keepPrivate, makeFolder, syncNow } from '../../util/files.ts';
 import { LockFile } from '../../util/lock-file.ts';
 import { DatabaseSync } from '../../util/sqlite.ts';
 import { defaultRoles, type RoleTable } from '../roles.ts';
@@ -128,7 +128,7 @@ export const openStore = async (dir: string, roles: RoleTable = defaultRoles) =>
       /** The bytes of files, and uploads that are not complete yet: those have no row, and a start removes them. */
       filesDir,
       /** Makes the names in `filesDir` durable. */
-      syncFiles: (): Promise<void> => syncFolder(filesDir),
+      syncFiles: (): void => syncNow(filesDir),
       tablesDir: join(dir, 'tables'),
       /** True when this call has just made the store. */
       isNew: users.count() === 0,
