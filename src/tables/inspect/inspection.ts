@@ -61,18 +61,18 @@ interface InspectionSettings extends Pick<OpenTable, 'signature' | 'layout' | 'b
   apart: ReadonlySet<number>;
 }
 
-/**
- * Traces of characters that an earlier conversion lost or took for others, in bytes of UTF-8. Those that were encoded twice:
- * Ã and Â before a sign of Windows-1252, punctuation (â€), letters of Central Europe (Ä, Å), and two of other alphabets.
- */
+/** Traces of characters that an earlier conversion lost or took for others, in bytes of UTF-8. */
 const lostTexts = {
   replaced: /\xef\xbf\xbd/g,
+  // Ã and Â before a sign of Windows-1252, punctuation (â€), letters of Central Europe (Ä, Å), two of other alphabets.
   'twice-encoded':
     /\xc3(?:\x83(?:[\xc2\xc5\xcb]|\xc6\x92|\xe2(?:\x80[^\x99\x9d\xa6]|\x82|\x84))|\x82\xc2[\xa0-\xbf]|\xa2(?:\xe2\x82\xac|\xe2\x80\x9a\xc2\xac|\xc2[\x80-\x9f])|[\x84\x85](?:\xc2[^\xa0]|\xe2\x80[\x9a\x9e\xa1\xba])|[\x8e-\x91\x98\x99][\xc2\xc5\xc6\xcb].\xc3[\x8e-\x91\x98\x99])/g,
   'lost-letter': /\?(?<=(?<![\w./:?=&%\x80-\xff-])[A-Za-z\x80-\xff]+\?)(?=[a-z\x80-\xff]+(?![\w./:?=&%-]))/g,
   'character-reference':
     /&(?:#\d{2,5}|#x[\da-f]{2,4}|amp|lt|gt|quot|apos|nbsp|shy|[a-z](?:uml|acute|grave|circ|tilde|cedil|caron|slash|ring)|szlig|[ao]elig|[mn]dash|[lr][sd]quo|hellip|euro|deg);/gi,
 };
+/** Bytes that a text with one of them has; most have not all. */
+const needed = { replaced: 'ï', 'twice-encoded': 'Ã', 'lost-letter': '?', 'character-reference': '&;' };
 
 /** Inspects a table that is fed chunk by chunk, without a byte order mark. */
 export const tableInspection = (settings: InspectionSettings) => {
@@ -118,7 +118,9 @@ export const tableInspection = (settings: InspectionSettings) => {
   };
 
   /** The places of lost text of a kind; where enough are known, the others count with the last of them. */
-  const lost = (text: string, kind: keyof typeof lostTexts) => {
+  const lost = (chunk: Buffer, kind: keyof typeof lostTexts) => {
+    const isPossible = [...needed[kind]].every((byte) => chunk.includes(byte, 0, 'latin1'));
+    const text = isPossible ? chunk.toString('latin1') : '';
     const offsets = [...text.matchAll(lostTexts[kind])].map(({ index }) => index);
     const known = findings.of(kind);
     const room = mostPlaces - (known?.places.length ?? 0);
@@ -138,8 +140,7 @@ export const tableInspection = (settings: InspectionSettings) => {
         if (badAt.length < mostPlaces) badAt.push({ ...place, byte: chunk[at] ?? 0 });
       },
     }));
-    const text = chunk.toString('latin1');
-    for (const kind in lostTexts) marks.push(...lost(text, kind as keyof typeof lostTexts));
+    for (const kind in lostTexts) marks.push(...lost(chunk, kind as keyof typeof lostTexts));
     let from = 0;
     const scan = (to: number): void => {
       scanner.feed(chunk.subarray(from, to));

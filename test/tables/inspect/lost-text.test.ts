@@ -32,9 +32,17 @@ it.each(['M?nchen', 'Stra?e', 'Baden-W?rttemberg, K?ln', 'Saarbr?cken (Nord)', '
   async (text) => expect(await kindsOf(text)).toEqual(['lost-letter']),
 );
 
-it.each(['M&uuml;nchen', 'Smith &amp; Sons', 'Caf&eacute;', '&#252;ber', 'x&#xFC;', 'a&nbsp;b', '5 &lt; 6', 'Stra&szlig;e'])(
-  '%s: a character as web pages write it',
-  async (text) => expect(await kindsOf(text)).toEqual(['character-reference']),
+it.each([
+  'M&uuml;nchen',
+  'Smith &amp; Sons',
+  'Caf&eacute;',
+  '&#252;ber',
+  'x&#xFC;',
+  'a&nbsp;b',
+  '5 &lt; 6',
+  'Stra&szlig;e',
+])('%s: a character as web pages write it', async (text) =>
+  expect(await kindsOf(text)).toEqual(['character-reference']),
 );
 
 describe('text that is right', () => {
