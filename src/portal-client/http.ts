@@ -105,15 +105,14 @@ export const openHttp = (settings: PortalSettings, hooks: PortalHooks, facts: Po
     try {
       await hooks.takeToken?.(signal);
       isAsked = true;
-      const reply = await silence.until(
-        filePool.request({
-          ...request,
-          origin,
-          path: `${basePath}${path}`,
-          headers: { 'user-agent': 'sluice', 'accept-encoding': 'identity', ...headers },
-          signal,
-        }),
-      );
+      const sent = filePool.request({
+        ...request,
+        origin,
+        path: `${basePath}${path}`,
+        headers: { 'user-agent': 'sluice', 'accept-encoding': 'identity', ...headers },
+        signal,
+      });
+      const reply = await silence.until(sent);
       try {
         const { statusCode: status, statusText: reason } = reply;
         const answer = { ...request, status, reason, headers: headersAsText(reply.headers), text: '' };
