@@ -190,7 +190,7 @@ export const faultFixtures: FaultFixture[] = [
     column: 2,
   },
   {
-    title: 'characters as web pages write them',
+    title: 'HTML character references',
     content: 'id,name\n1,M&uuml;ller\n',
     kind: 'character-reference',
     verdict: 'sound',

@@ -150,10 +150,8 @@ export const faultKinds = {
   }),
   replaced: kind({ message: 'a character was lost in an earlier conversion (U+FFFD stands in its place)' }),
   'twice-encoded': kind({ message: 'the text looks like UTF-8 that was taken for Latin-1 and encoded again' }),
-  'lost-letter': kind({ message: 'a question mark stands in a word, as where a conversion does not know a letter' }),
-  'character-reference': kind({
-    message: 'the text has a character as web pages write it, and portals show it like that',
-  }),
+  'lost-letter': kind({ message: 'a question mark inside a word: an earlier conversion may have lost a letter' }),
+  'character-reference': kind({ message: 'the text holds an HTML character reference, shown as it stands' }),
   'layout-unclear': kind<{ keys: string[] }>({
     code: header,
     message: 'the table is ambiguous: the file does not determine which row is the header, or what separates the cells',
