@@ -10,8 +10,8 @@ export interface WatchedPortal {
   times: readonly number[];
   /** `METHOD path` of the requests in progress when most were. */
   most(): readonly string[];
-  /** How many requests are in progress now. */
-  underWay(): number;
+  /** The host of requests in progress is cut off: the portal has half of them, and they do not count any more. */
+  cutOff(): void;
   /** Reads the portal itself, uncounted. */
   reader(): Promise<Reader>;
   close(): Promise<void>;
@@ -38,7 +38,7 @@ export const openWatchedPortal = async (delay: string, host?: string): Promise<W
     url: switchboard.url,
     times,
     most: () => most,
-    underWay: () => underWay.size,
+    cutOff: () => underWay.clear(),
     reader: () => portal.reader(),
     close: () => switchboard.close(),
   };
