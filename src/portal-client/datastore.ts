@@ -5,6 +5,7 @@ import { paths } from '../dataset-api/paths.ts';
 import type { DatastoreNumbers } from '../dataset-api/values.ts';
 import {
   ImportFailedError,
+  orNull,
   PortalBusyError,
   type PortalError,
   PortalRefusedError,
@@ -12,6 +13,7 @@ import {
 } from '../model/errors.ts';
 import { isObject, parsedJson, recordOf } from '../util/json.ts';
 import { hintFor, isAnswer, searchFault } from './answers.ts';
+import { isForbidden } from './nodes.ts';
 import { readCache } from './read-cache.ts';
 import { wrongShape } from './replies.ts';
 import type { Call, Caller } from './session.ts';
@@ -76,23 +78,20 @@ export const datastoreOf = (caller: Caller, traits: Traits, importMs: number) =>
   /** The error for an answer that leaves open what a table holds: the search failed, or that is no answer of it. */
   const unusable = (uuid: string, value: unknown): PortalError => {
     const { name, redact } = caller.session.portal;
-    const request = { method: 'GET', path: paths.datastoreSearch, mayHaveHappened: false };
+    const request = { method: 'GET', path: paths.datastoreSearch, mayHaveHappened: false, status: 200 }; // it answered
     const isFailed = isObject(value) && 'error' in value;
-    const shown = value === null ? 'the search is refused, or gone' : (value ?? 'no JSON');
-    const words = redact(JSON.stringify(isFailed ? value.error : shown)).slice(0, 300);
+    const said = redact(JSON.stringify(isFailed ? value.error : (value ?? 'no JSON'))).slice(0, 300);
+    const words = value === null ? 'the search is gone' : said;
     const message = `portal ${name}: the rows of ${uuid} cannot be counted: ${words}`;
     if (isFailed) return new PortalBusyError(message, request, { hint: 'nothing to do: it is retried' });
-    const ofSearch = 'let the account search; if the portal has no search any more, `sluice rebuild` finds out';
+    const ofSearch = 'bring it back; where the portal is to do without, `sluice rebuild` finds out';
     return new PortalReplyError(message, request, { hint: value === null ? ofSearch : hintFor('odd-answer') });
   };
   /** Tables by the uuids of their resources; null for one that is not there, none for one that could not be counted. */
   const tables = async (uuids: readonly string[], signal: AbortSignal): Promise<Map<string, PortalTable | null>> => {
-    const found = new Map<string, PortalTable | null>();
-    for (const [uuid, value] of await repeated(uuids, search, signal)) {
-      const table = tableOf(uuid, value);
-      if (table !== undefined) found.set(uuid, table);
-    }
-    return found;
+    const answers = (await orNull(repeated(uuids, search, signal), [PortalRefusedError])) ?? [];
+    const found = [...answers].map(([uuid, value]) => [uuid, tableOf(uuid, value)] as const);
+    return new Map(found.filter((each): each is [string, PortalTable | null] => each[1] !== undefined));
   };
   /** The rows of a table by the names of its columns, page by page; none where it is not there or cannot be read. */
   async function* rows(uuid: string, signal: AbortSignal) {
@@ -101,7 +100,8 @@ export const datastoreOf = (caller: Caller, traits: Traits, importMs: number) =>
       const path = `${paths.datastoreSearch}?${query}`;
       const call = { action: 'read rows', method: 'GET', path } as const;
       const search = async () => new Map([[uuid, await answerTo(call, signal)]]);
-      const value = (await repeated([uuid], search, signal)).get(uuid);
+      const answers = await orNull(repeated([uuid], search, signal), offset > 0 ? [] : [PortalRefusedError]);
+      const value = answers?.get(uuid);
       const table = tableOf(uuid, value);
       if (table === undefined && offset > 0) throw unusable(uuid, value);
       if (!table) return;
@@ -158,14 +158,14 @@ export const datastoreOf = (caller: Caller, traits: Traits, importMs: number) =>
     traits.learn({ counts: isTaken ? 'many' : 'one' });
     return isTaken ? new Map([...names].map(([uuid, name]) => [uuid, answers[name]])) : null;
   };
-  /** The JSON of an answer (undefined: none); null where the portal has no such route, forbids it, or breaks on every search. */
+  /** The JSON of an answer (undefined: none); null where the portal has no such route, or breaks on every search. */
   const answerTo = async (call: Call, signal: AbortSignal): Promise<unknown> => {
     try {
       const { text } = await caller.call({ ...call, maxBytes: maxRowBytes }, signal);
       return parsedJson(text) ?? undefined;
     } catch (error) {
       if (isAnswer(error, 'table-absent')) return { error: 'not found' };
-      if (error instanceof PortalRefusedError) return null;
+      if (error instanceof PortalRefusedError && !isForbidden(error)) return null;
       // Releases without a datastore answer every search with the page of a crash; others only while something is wrong.
       if (isAnswer(error, 'search-broken') && !(await isOffered(signal))) return null;
       throw error;

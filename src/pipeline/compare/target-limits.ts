@@ -16,8 +16,7 @@ export const targetLimits = (portal: Portal) => {
   const addForm = ({ key, published, fields }: DatasetWish | ResourceWish): void => {
     if (!published) note('the portal publishes every node that it creates, so drafts are not created', key);
     for (const { field, most } of limitedInForms) {
-      const items = itemsOfField(fields[field])?.length ?? 0;
-      if (items > most)
+      if ((itemsOfField(fields[field])?.length ?? 0) > most)
         note(most === 0 ? `the portal has no ${field}` : `the portal accepts one item of ${field}`, key);
     }
     const format = itemsOfField(fields.body)?.[0]?.format;
