@@ -308,3 +308,61 @@ const anyRows = async (reader: Reader, least = 1): Promise<boolean> => {
   const counts = await Promise.all(resources.map(({ uuid }) => reader.count(uuid)));
   return counts.some((count) => (count ?? 0) >= least);
 };
+
+describe('a portal with a firewall', () => {
+  const csv = (rows: number): string => `a,b\n${Array.from({ length: rows }, (_, at) => `${at},x\n`).join('')}`;
+  /** A portal behind a switchboard, whose rules may change, and a place that publishes to it. */
+  const openFirewall = async () => {
+    const portal = await startTestPortal({ profile: 'dkan-7.18' });
+    const switchboard = await openSwitchboard({ target: portal.url, plan: null });
+    atFileEnd(() => switchboard.close());
+    const forbid = (route: string | null): void =>
+      switchboard.setPlan(
+        route === null
+          ? null
+          : faultPlanSchema.parse({
+              seed: 1,
+              rules: [{ route, fault: 'status', status: 403, message: 'Access denied for user creator' }],
+            }),
+      );
+    return { place: placeAt(switchboard.url), forbid };
+  };
+
+  it('that lets nobody count rows has no table live, nor found to be right, before they were counted', async () => {
+    const { place, forbid } = await openFirewall();
+    forbid('* /api/action/datastore/**');
+    const manifest = write(place, 'uncounted', { t: csv(3) });
+    const { code, report } = await place.publish(manifest);
+    expect(code).toBe(3);
+    expect(itemOf(report, 'uncounted/d/t')).toMatchObject({ live: false, reason: { code: 'portal-refused' } });
+    const verified = await place.run(['verify', manifest]);
+    expect([verified.code, verified.out]).toEqual([3, expect.stringContaining('uncounted/d/t: cannot be read')]);
+    forbid(null);
+    expect(itemOf((await place.publish(manifest)).report, 'uncounted/d/t')).toMatchObject({ live: true, rows: 3 });
+  });
+
+  it('that takes no imports has lost the former rows, and is not said to serve them', async () => {
+    const { place, forbid } = await openFirewall();
+    const manifest = write(place, 'lost', { t: csv(3) });
+    expect((await place.publish(manifest)).code).toBe(0);
+    forbid('POST /api/dataset/datastore/*/import');
+    write(place, 'lost', { t: csv(5) });
+    const { code, report } = await place.publish(manifest);
+    expect(code).toBe(3);
+    expect(itemOf(report, 'lost/d/t')).toMatchObject({ live: false, stale: false });
+    forbid(null);
+    expect(itemOf((await place.publish(manifest)).report, 'lost/d/t')).toMatchObject({ live: true, rows: 5 });
+  });
+
+  it('keeps the reason of what is not live when it is verified: the fault is in the file here', async () => {
+    const { place } = await openFirewall();
+    const manifest = write(place, 'reason', { t: csv(3) });
+    expect((await place.publish(manifest)).code).toBe(0);
+    write(place, 'reason', { t: `${csv(2)}3\n` });
+    const ragged = { live: false, stale: true, reason: { code: 'table-ragged' } };
+    expect(itemOf((await place.publish(manifest)).report, 'reason/d/t')).toMatchObject(ragged);
+    expect((await place.run(['verify', manifest])).code).toBe(3);
+    expect((await place.run(['status', 'reason/d/t'])).out).toContain('table-ragged');
+    expect(itemOf((await place.publish(manifest)).report, 'reason/d/t')).toMatchObject(ragged);
+  });
+});

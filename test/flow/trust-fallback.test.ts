@@ -234,14 +234,16 @@ it.each(cases(fromWeb, fromWeb.slice(1)))(
   },
 );
 
-it('where no copy is at hand, the job says so and leaves what the portal has', async () => {
+it('where no copy is at hand, the job says so, and no version is said to be served: its rows were removed', async () => {
   const manifest = write('nothing', good);
   await place.publish(manifest);
   for (const name of keptNames()) unlinkSync(join(place.stateDir, 'kept', 'local', name));
   write('nothing', bad);
   const { code, report, err } = await place.publish(manifest);
   expect(code, err + JSON.stringify(report)).toBe(3);
-  expect(tableItem(report)).toMatchObject({ live: false, stale: true, actions: ['attached'] });
+  const item = tableItem(report);
+  expect(item).toMatchObject({ live: false, stale: false, actions: ['attached'] });
+  expect(await reader.count(item.uuid)).toBeNull();
   const log = await place.run(['log', 'nothing/nothing/t']);
   expect(log.out).toContain('the previous good file is not kept on this host');
 });

@@ -198,13 +198,13 @@ const order = async (before: ResourceState, { replaces, numbers }: OrderOptions,
   let { entry } = before;
   if (replaces) {
     await portal.datastore.remove(entry.nid ?? '', signal);
-    entry = { ...entry, rowsAreOwn: true, datastore: 'pending' };
+    entry = { ...entry, rowsAreOwn: true, datastore: 'pending', rows: 0 };
   }
   entry = await ledger.begin(item.portal, entry, { what: 'import', before: null, nonce: '' });
   const state = { ...before, entry };
   if (needsDialect(state)) await sendDialect(state, numbers, signal);
   await sendImport(state, signal);
-  return state;
+  return { ...before, entry: { ...entry, rows: null } };
 };
 
 /**

@@ -272,11 +272,12 @@ export const knownEntry = async (
   return newEntry({ key, kind: kindOfKey(key), uuid, title });
 };
 
-/** True where some version was verified on the portal: of a table, with its rows; of a dataset, with its list. */
+/** True where the portal has a version that was verified: of a table, with its rows; of a dataset, with its list. */
 const wasProven = ({ kind, nid, file, datastore, good, ...entry }: LedgerEntry): boolean => {
   const isSeen = nid !== null && entry.metadataFingerprint !== null;
   if (kind === 'dataset') return isSeen && (entry.links !== null || entry.live || entry.stale);
-  return nid !== null && file !== null && (datastore === 'none' ? isSeen : good !== null);
+  const hasRows = good !== null && (datastore === 'imported' || entry.rows !== 0); // 0: removed for others
+  return nid !== null && file !== null && (datastore === 'none' ? isSeen : hasRows);
 };
 
 /** The entry of an item that failed for good: an older version that the portal still serves is stale. */
