@@ -222,7 +222,7 @@ const table = {
   'database-down': {
     ...ofPortal,
     status: [500],
-    says: ['sqlstate[hy000] [', 'sqlstate[08', '2006 mysql server has gone away'],
+    says: ['sqlstate[hy000] [', 'sqlstate[08', '2006 mysql', 'command denied to', '1114 the table', '1021 disk'],
   },
 
   // Imports (recorded behaviour 13; real portals 18, 19).

@@ -162,6 +162,19 @@ export const exchanges: Exchange[] = [
   exchange('busy', 'AB', thrown(importing, '(0): Failed to get datastore variable lock, wait delay exceeded.')),
   exchange('busy', 'AB', thrown(status, '(0): Failed to get datastore variable lock, wait delay exceeded.')),
   exchange('database-down', 'ABC', thrown(read, '(2002): SQLSTATE[HY000] [2002] Connection refused')),
+  exchange(
+    'database-down',
+    'A',
+    thrown(
+      importing,
+      "(42000): SQLSTATE[42000]: Syntax error or access violation: 1142 CREATE command denied to user 'dkan'@'localhost' for table `dkan`.`dkan_datastore_1`",
+    ),
+  ),
+  exchange(
+    'database-down',
+    'A',
+    thrown(importing, "(HY000): SQLSTATE[HY000]: General error: 1114 The table 'dkan_datastore_1' is full"),
+  ),
 
   exchange('no-importer', 'AB', thrown(importing, '(0): No Datastore Managers are active')),
   exchange(
