@@ -316,16 +316,11 @@ describe('a portal with a firewall', () => {
     const portal = await startTestPortal({ profile: 'dkan-7.18' });
     const switchboard = await openSwitchboard({ target: portal.url, plan: null });
     atFileEnd(() => switchboard.close());
+    const answer = (route: string, status: number, message: string): void =>
+      switchboard.setPlan(faultPlanSchema.parse({ seed: 1, rules: [{ route, fault: 'status', status, message }] }));
     const forbid = (route: string | null): void =>
-      switchboard.setPlan(
-        route === null
-          ? null
-          : faultPlanSchema.parse({
-              seed: 1,
-              rules: [{ route, fault: 'status', status: 403, message: 'Access denied for user creator' }],
-            }),
-      );
-    return { place: placeAt(switchboard.url), forbid };
+      route === null ? switchboard.setPlan(null) : answer(route, 403, 'Access denied for user creator');
+    return { place: placeAt(switchboard.url), forbid, answer };
   };
 
   it('that lets nobody count rows has no table live, nor found to be right, before they were counted', async () => {
@@ -352,6 +347,20 @@ describe('a portal with a firewall', () => {
     expect(itemOf(report, 'lost/d/t')).toMatchObject({ live: false, stale: false });
     forbid(null);
     expect(itemOf((await place.publish(manifest)).report, 'lost/d/t')).toMatchObject({ live: true, rows: 5 });
+  });
+
+  it('is not said to be in the file: a database that takes no tables, after which the same file goes live', async () => {
+    const { place, forbid, answer } = await openFirewall();
+    const manifest = write(place, 'rights', { t: csv(3) });
+    expect((await place.publish(manifest)).code).toBe(0);
+    const denied = "SQLSTATE[42000]: access violation: 1142 CREATE command denied to user 'dkan'@'localhost'";
+    answer('POST /api/dataset/datastore/*/import', 500, denied);
+    write(place, 'rights', { t: csv(5) });
+    const { code, report } = await place.publish(manifest);
+    expect(code).toBe(3);
+    expect(itemOf(report, 'rights/d/t')).toMatchObject({ live: false, reason: { code: 'portal-unreachable' } });
+    forbid(null);
+    expect(itemOf((await place.publish(manifest)).report, 'rights/d/t')).toMatchObject({ live: true, rows: 5 });
   });
 
   it('keeps the reason of what is not live when it is verified: the fault is in the file here', async () => {

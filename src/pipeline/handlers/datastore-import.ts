@@ -11,7 +11,7 @@ import {
 } from '../../model/errors.ts';
 import { GiveBack } from '../../model/job.ts';
 import type { LedgerEntry } from '../../model/ledger-entry.ts';
-import type { Portal } from '../../portal-client/client.ts';
+import { isAnswer, type Portal } from '../../portal-client/client.ts';
 import { proveTable } from '../compare/prove.ts';
 import type { NodeTarget } from './node-locate.ts';
 import { importsRows, type ResourceState, type ResourceStep, sentAgain, shapeOf } from './resource-file.ts';
@@ -219,7 +219,7 @@ const sendImport = async (state: ResourceState, signal: AbortSignal): Promise<vo
     const cut = await portal.datastore.import(nid, signal).catch((error: unknown) => {
       if (!(error instanceof PortalError)) throw error;
       if (error.request.fault === 'file' && !error.retryable) throw tableRefused(state, error.message);
-      if (error.request.mayHaveHappened !== true) throw error;
+      if (error.request.mayHaveHappened !== true || isAnswer(error as unknown, 'database-down')) throw error;
       return error;
     });
     if (!cut) return;
