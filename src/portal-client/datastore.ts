@@ -151,8 +151,8 @@ export const datastoreOf = (caller: Caller, traits: Traits, importMs: number) =>
     const queries = [...names].map(([uuid, name]) => [name, { resource_id: uuid, limit: 1 }]);
     const body = JSON.stringify(Object.fromEntries(queries));
     const call = { action: 'count rows', method: 'POST', path: paths.datastoreSearch, body, isRead: true } as const;
-    const answers = await answerTo(call, signal);
-    // There may be no search at all; a single query shows that.
+    const answers = await orNull(answerTo(call, signal), [PortalRefusedError]);
+    // There may be no search at all, or none by such requests; a single query shows that.
     if (answers === null || answers === undefined) return null;
     const isTaken = isObject(answers) && names.values().some((name) => name in answers);
     traits.learn({ counts: isTaken ? 'many' : 'one' });

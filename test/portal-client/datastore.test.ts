@@ -186,6 +186,24 @@ describe('the size of a table', () => {
     },
   );
 
+  it('is known of several tables where only requests for one are allowed', async () => {
+    const one: Answer = { body: { result: { total: 2 } } };
+    const refused = refusal(403, 'Access denied for user creator');
+    const answer = (method: string) => (method === 'POST' ? refused : one);
+    const server = await startSmallPortal({
+      intercept: ({ path, method }) => (path.startsWith(search) ? answer(method) : undefined),
+    });
+    onTestFinished(() => server.close());
+    const { datastore } = openForTest(server.url, { readRetries: 0 });
+    const table = { rows: 2, columns: [] };
+    expect(await datastore.tables(['u', 'v'], calm)).toEqual(
+      new Map([
+        ['u', table],
+        ['v', table],
+      ]),
+    );
+  });
+
   it('is unknown where the portal has given its search up, once that may be found out again', async () => {
     let reply: Answer = { body: { result: { total: 2 } } };
     const server = await startSmallPortal({ intercept: ({ path }) => (path.startsWith(search) ? reply : undefined) });
