@@ -180,7 +180,7 @@ const recordNews = async (runtime: Runtime, target: Target, results: Reconciled[
   return news;
 };
 
-/** Marks faulty items that are live as not live, so that the next publish repairs them. A run in progress does that itself. */
+/** Marks faulty items as not live, so that the next publish repairs them. A run in progress does that itself. */
 const doubt = async (runtime: Runtime, target: Target, results: Reconciled[]): Promise<void> => {
   if ((await runtime.gate.state(target)).current !== null) return;
   const entries = await runtime.ledger.entries(target);
@@ -188,7 +188,8 @@ const doubt = async (runtime: Runtime, target: Target, results: Reconciled[]): P
     const entry = entries.get(key);
     const [fault] = proof?.faults ?? [];
     const isHeld = !!entry?.refused && (entry.good === null || entry.refused.guard !== undefined);
-    if (!entry?.nid || entry.reason !== null || isHeld || !proof?.broken || fault === undefined) continue;
+    // What is stale differs from its file here, for the reason that it has.
+    if (!entry?.nid || entry.stale || isHeld || !proof?.broken || fault === undefined) continue;
     const reason = reasonOf(new VerifyFailedError(fault, { hint: 'publish again' }));
     await runtime.ledger.put(target.portal, { ...entry, ...proof.broken, live: false, reason });
   }
