@@ -11,7 +11,7 @@ import {
 } from '../../model/errors.ts';
 import { GiveBack } from '../../model/job.ts';
 import type { LedgerEntry } from '../../model/ledger-entry.ts';
-import { isAnswer, type Portal } from '../../portal-client/client.ts';
+import type { Portal } from '../../portal-client/client.ts';
 import { proveTable } from '../compare/prove.ts';
 import type { NodeTarget } from './node-locate.ts';
 import { importsRows, type ResourceState, type ResourceStep, sentAgain, shapeOf } from './resource-file.ts';
@@ -204,7 +204,7 @@ const order = async (before: ResourceState, { replaces, numbers }: OrderOptions,
   const state = { ...before, entry };
   if (needsDialect(state)) await sendDialect(state, numbers, signal);
   await sendImport(state, signal);
-  return { ...before, entry: { ...entry, rows: null } };
+  return { ...before, entry: { ...entry, rows: null } }; // to be counted
 };
 
 /**
@@ -218,8 +218,9 @@ const sendImport = async (state: ResourceState, signal: AbortSignal): Promise<vo
   for (let most = 0, idle = 0; ; ) {
     const cut = await portal.datastore.import(nid, signal).catch((error: unknown) => {
       if (!(error instanceof PortalError)) throw error;
-      if (error.request.fault === 'file' && !error.retryable) throw tableRefused(state, error.message);
-      if (error.request.mayHaveHappened !== true || isAnswer(error as unknown, 'database-down')) throw error;
+      const { fault, mayHaveHappened, situation } = error.request;
+      if (fault === 'file' && !error.retryable) throw tableRefused(state, error.message);
+      if (mayHaveHappened !== true || situation === 'database-down') throw error;
       return error;
     });
     if (!cut) return;
